@@ -17,14 +17,16 @@ from .errors import InputError, quoted
 if t.TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-LIMIT = 1 << 20
-"""CPU ids from here on are refused. No kernel has as many; without a limit one mistyped range
-would fill the memory (Nova itself has none and does just that)."""
+LIMIT = 1 << 16
+"""CPU ids from here on are refused. No kernel has as many (8192); without a limit one mistyped
+range would fill the memory (Nova itself has none and does just that)."""
 
 _NOVA = "ids and rising ranges with commas between them, each with an optional ^ (0-7,^3)"
 _KERNEL = "ids and rising ranges with commas between them, A-B:used/group, N, all (0-7,16-31:2/8)"
 _HEX = "hexadecimal digits, optionally with 0x in front and commas between groups (0xff,00000003)"
-_KERNEL_ITEM = re.compile(r"(\d+|N)(?:-(\d+|N)(?::(\d+)/(\d+))?)?")
+_KERNEL_ITEM = re.compile(r"([0-9]{1,10}|N)(?:-([0-9]{1,10}|N)(?::([0-9]{1,10})/([0-9]{1,10}))?)?")
+_DIGITS = 4300
+"""Characters that a number may have: what Python's ``int`` takes by default."""
 _HEX_MASK = re.compile(r"(?:0[xX])?([0-9a-fA-F]+(?:,[0-9a-fA-F]+)*)")
 
 
@@ -93,6 +95,8 @@ def _range(first: int, last: int, item: str, accepted: str) -> int:
 def _nova_item(item: str) -> int:
     first, dash, last = item.partition("-")
     try:
+        if len(item) > _DIGITS:
+            raise ValueError
         low, high = int(first), int(last if dash else first)
     except ValueError:
         raise CpuListError(f"{quoted(item)} is neither a CPU id nor a range", _NOVA) from None
@@ -145,7 +149,7 @@ def parse_kernel(text: str, last: int | None = None) -> int:
         if not found or ("N" in item and last is None):
             raise CpuListError(f"{quoted(item)} is no item of a kernel CPU list", _KERNEL)
         first, end, used, group = found.groups()
-        low, high = (last if part == "N" else int(part) for part in (first, end or first))
+        low, high = (_kernel_id(part, last) for part in (first, end or first))
         span = _range(low, high, item, _KERNEL)
         if group is not None:
             span &= _pattern(low, high, int(used), int(group), item)
@@ -153,13 +157,18 @@ def parse_kernel(text: str, last: int | None = None) -> int:
     return result
 
 
+def _kernel_id(text: str, last: int | None) -> int:
+    return last if text == "N" and last is not None else int(text)
+
+
 def _pattern(low: int, high: int, used: int, group: int, item: str) -> int:
     if not 0 < used <= group:
         raise CpuListError(f"{quoted(item)} takes {used} of every {group} CPUs", _KERNEL)
-    result = 0
-    for start in range(low, high + 1, group):
-        result |= ((1 << used) - 1) << start
-    return result
+    # A group longer than the range is used once; without the cut its size could be anything.
+    group = min(group, high - low + 1)
+    groups = (high - low) // group + 1
+    starts = ((1 << group * groups) - 1) // ((1 << group) - 1)
+    return starts * ((1 << min(used, group)) - 1) << low
 
 
 def parse_hex(text: str) -> int:

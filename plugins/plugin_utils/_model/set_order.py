@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import typing as t
 
+from ...module_utils._read.cpu_list import ids
+
 if t.TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -41,9 +43,9 @@ def intersection(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ..
 
 
 def difference(left: tuple[int, ...], dropped: int) -> tuple[int, ...]:
-    """List ``left`` less the members of the bitmask ``dropped``, rebuilt.
+    """List ``left`` less the members of the bitmask ``dropped``.
 
     >>> difference((0, 1, 2), 0b10)
     (0, 2)
     """
-    return tuple({member for member in left if not dropped >> member & 1})
+    return tuple(set(left) - set(ids(dropped)))

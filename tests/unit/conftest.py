@@ -1,0 +1,11 @@
+# Copyright (c) Pinguard contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Property tests judge results, not the speed of a busy machine."""
+
+from __future__ import annotations
+
+import hypothesis
+
+hypothesis.settings.register_profile("patient", deadline=None)
+hypothesis.settings.load_profile("patient")
