@@ -60,7 +60,7 @@ class Host:
     release: str
     """Nova release of its nova-compute, by point release (``27.1.0``)."""
     topology: Topology
-    config: HostConfig = HostConfig()
+    config: HostConfig = dataclasses.field(default_factory=HostConfig)
     usage: tuple[CellUsage, ...] = ()
     allocated: Mapping[str, int] = dataclasses.field(default_factory=dict)
     """Amounts that Placement has allocated on the host, by resource class."""

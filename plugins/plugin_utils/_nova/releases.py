@@ -51,7 +51,7 @@ def since(*first: str, until: tuple[str, ...] = ()) -> t.Any:
     The last one stands for all later series too; ``until`` names, in the same way, the first
     releases that have it no more.
     """
-    return dataclasses.field(metadata={"since": first, "until": until})
+    return dataclasses.field(metadata={"since": first, "until": until})  # pylint: disable=invalid-field-call
 
 
 @dataclasses.dataclass(frozen=True)
@@ -148,7 +148,7 @@ _ACCEPTED = f"a point release, {OLDEST}.0.0 to {NEWEST}.0.0, or a series such as
 _POINT_RELEASE = re.compile(r"\d{2}(\.\d{1,2}){0,2}")
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def release(text: str, *, host: bool = False) -> Release:
     """Look up a release by point release (``27.1.0``) or series (``2023.1``, ``antelope``).
 

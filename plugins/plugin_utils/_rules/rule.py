@@ -1,0 +1,139 @@
+# Copyright (c) Pinguard contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The form of a rule, of what it looks at and of what it finds."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import typing as t
+
+if t.TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from .._model.flavor import Flavor, Image
+    from .._model.guest import Guest
+    from .._model.host import Host, Scheduler
+    from .._model.host_cell import HostCell
+    from .._nova.errors import NovaError
+    from .._nova.inventory import CpuSets
+    from .._nova.outcome import Outcome
+    from .._nova.releases import Release
+
+
+class Severity(str, enum.Enum):
+    """How bad a finding is."""
+
+    ERROR = "error"
+    """Outage, wrong placement, refused start or a policy that is not honoured."""
+    WARNING = "warning"
+    """Works, and worse than it could."""
+    INFO = "info"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class HostCase:
+    """One class of equal hosts, with what Nova makes of it."""
+
+    host: Host
+    names: tuple[str, ...]
+    release: Release
+    sets: CpuSets | None
+    """The CPU sets; None where Nova cannot read them."""
+    cells: tuple[HostCell, ...] | None
+    """Nova's NUMA cells; None where it cannot build them or libvirt reports none."""
+    fault: NovaError | None
+    """What nova-compute fails with, at its start or when it reports its resources."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FlavorCase:
+    """One flavor, alone or with an image, before the fleet."""
+
+    flavor: Flavor
+    image: Image
+    release: Release
+    """Of API and scheduler."""
+    scheduler: Scheduler
+    guest: Guest | None
+    """The NUMA topology; None where there is none or the API refuses."""
+    refusal: NovaError | None
+    """What the API answers to a boot, if it refuses."""
+    hosts: tuple[HostCase, ...] = ()
+    outcomes: tuple[Outcome, ...] = ()
+    """What becomes of a boot on each of ``hosts`` when empty and when only it is asked for: one
+    each, in their order."""
+
+    def spec(self, key: str) -> str | None:
+        """The value of an extra spec; None where it is absent or empty."""
+        return self.flavor.extra_specs.get(key) or None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FleetCase:
+    """Everything at once, for rules that need flavors and hosts together."""
+
+    scheduler: Scheduler
+    release: Release
+    hosts: tuple[HostCase, ...]
+    flavors: tuple[FlavorCase, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Detail:
+    """What a rule saw: what is wrong here, what happens then, the exact fix."""
+
+    what: str
+    effect: str
+    fix: str
+    where: str = ""
+    """``file:line`` or file and key; the rule runner fills in the subject's own if empty."""
+    severity: Severity | None = None
+    """Where it differs from the rule's."""
+    hosts: tuple[str, ...] = ()
+    """Hosts that a flavor's finding is about, where not all."""
+
+
+Case = t.TypeVar("Case", FlavorCase, HostCase, FleetCase)
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule(t.Generic[Case]):
+    """One rule. The module's docstring is its page: what, why, source."""
+
+    code: str
+    severity: Severity
+    title: str
+    subject: type[Case]
+    check: Callable[[Case], Iterator[Detail]]
+    bad: Callable[[], Case]
+    """Builds a case that it finds something in."""
+    good: Callable[[], Case]
+    """Builds a case that it is silent about, near to the bad one."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Finding:
+    """One finding as reports show it."""
+
+    code: str
+    severity: Severity
+    title: str
+    subject: str
+    """``flavor NAME``, ``flavor NAME with image NAME``, ``host NAME`` (the first of its class) or
+    ``fleet``."""
+    names: tuple[str, ...]
+    """Hosts concerned, where hosts are."""
+    what: str
+    effect: str
+    fix: str
+    where: str
+
+    def as_dict(self) -> dict[str, t.Any]:
+        """Show it as plain data."""
+        return {
+            **{field.name: getattr(self, field.name) for field in dataclasses.fields(self)},
+            "severity": self.severity.value,
+            "names": list(self.names),
+        }
