@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 
+from ...module_utils._read.cpu_list import size
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GuestCell:
@@ -26,10 +28,21 @@ class GuestCell:
     cpu_policy: str | None = None
     cpu_thread_policy: str | None = None
 
-    @property
-    def pinned(self) -> bool:
-        """True for the policies dedicated and mixed."""
-        return self.cpu_policy in ("dedicated", "mixed")
+    pinned: bool = dataclasses.field(init=False)
+    """True for the policies dedicated and mixed."""
+    pinned_count: int = dataclasses.field(init=False)
+    floating_count: int = dataclasses.field(init=False)
+    """Sizes of ``pcpuset`` and ``cpuset``."""
+    memory_kb: int = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        for name, value in {
+            "pinned": self.cpu_policy in ("dedicated", "mixed"),
+            "pinned_count": size(self.pcpuset),
+            "floating_count": size(self.cpuset),
+            "memory_kb": self.memory_mb * 1024,
+        }.items():
+            object.__setattr__(self, name, value)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

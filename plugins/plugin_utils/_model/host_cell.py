@@ -30,9 +30,9 @@ class Pages:
 class HostCell:
     """One host cell with its usage; the fields below the gap follow from those above it.
 
-    Sets of host CPUs are bitmasks. ``siblings`` lists each core's usable threads and ``pcpus`` the
-    members of ``pcpuset``, both in the order in which Nova's own sets iterate: only the choice of
-    a thread within a core hangs on it.
+    Sets of host CPUs are bitmasks. ``siblings`` lists each core's usable threads in the order in
+    which Nova's own set iterates, ``pcpus`` the members of ``pcpuset`` in the order in which they
+    were inserted into Nova's: only the choice of a thread within a core hangs on it.
 
     Source: ``nova/objects/numa.py``, ``NUMACell``.
     """
@@ -57,7 +57,7 @@ class HostCell:
     free_count: int = dataclasses.field(init=False)
     """Sizes of ``cpuset``, ``pcpuset`` and ``free_pcpus``."""
     threads: int = dataclasses.field(init=False)
-    """Usable threads of the widest core, in use or not; 0 where no core is known."""
+    """Usable threads of the widest core, in use or not; at least 1."""
     free_cores: tuple[tuple[tuple[int, ...], ...], ...] = dataclasses.field(init=False)
     """At index k: the free threads of each core that has at least k of them (k from 1)."""
     free_threads: int = dataclasses.field(init=False)
@@ -68,16 +68,19 @@ class HostCell:
     small_total_kb: int = dataclasses.field(init=False)
     small_free_kb: int = dataclasses.field(init=False)
     """Page size, memory and free memory of the pool of smallest pages; 0 where there is none."""
+    falling_pages: tuple[Pages, ...] = dataclasses.field(init=False)
+    """The pools, largest pages first."""
 
     def __post_init__(self) -> None:
         free = self.pcpuset & ~self.pinned_cpus
         free_order = set_order.difference(self.pcpus, self.pinned_cpus)
         cores = [set_order.intersection(core, free_order) for core in self.siblings]
-        threads = max(map(len, self.siblings), default=0)
+        threads = max(map(len, self.siblings), default=0) or 1
         ladder = tuple(
             tuple(core for core in cores if len(core) >= k) for k in range(1, threads + 1)
         )
-        small = min(self.pages, key=lambda pool: pool.size_kb, default=None)
+        falling = tuple(sorted(self.pages, key=lambda pool: pool.size_kb, reverse=True))
+        small = falling[-1] if falling else None
         derived = {
             "free_pcpus": free,
             "free_memory_mb": self.memory_mb - self.memory_usage_mb,
@@ -93,6 +96,7 @@ class HostCell:
             "small_page_kb": small.size_kb if small else 0,
             "small_total_kb": small.size_kb * small.total if small else 0,
             "small_free_kb": small.free_kb if small else 0,
+            "falling_pages": falling,
         }
         for name, value in derived.items():
             object.__setattr__(self, name, value)

@@ -82,8 +82,8 @@ class Release:
     """Never powers down CPU 0 (0b9d8cee58)."""
     inventory_in_use_is_fatal: bool = since("26.0.0")
     """Dies at start where a resource class in use would vanish from the inventory."""
-    siblings_needed: bool = since("22.0.0")
-    """Crashes on a host CPU for which libvirt names no siblings; before, it is left out."""
+    runs_on_old_python: bool = since("13.0.0", until=("21.0.0",))
+    """Its computes run on CPython 3.7 or older, which orders thread siblings otherwise."""
 
     image_shared_policy: bool = since("20.2.0", "21.0.0")
     """``hw_cpu_policy=shared`` of an image counts as a policy (569ad1402e)."""
@@ -108,6 +108,12 @@ class Release:
     flavor_image_conflict: bool = since("25.0.0")
     """A PMU conflict is ``FlavorImageConflict``; the VIF multiqueue wish is checked."""
 
+    encryption_trait: bool = since("32.0.0")
+    """Asks for the trait of the memory encryption model."""
+    needs_pcpuset: bool = since("22.0.0")
+    """The filter crashes on the record of a compute from before Train."""
+    counts_missing_mask: bool = since("23.0.0")
+    """Asks for no PCPU where policy mixed lacks its mask; before, it crashes."""
     any_suffix: bool = since("21.0.0")
     """Request groups may bear any suffix, before only numbers."""
     root_traits: bool = since("21.0.0")
