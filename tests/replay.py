@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Replay recordings of real Nova and Placement, and count where the engine agrees.
 
-``replay.py PATH...`` takes files (``.json`` or ``.json.gz``) and folders of them. Exit status: 0 all
-agree, 1 some disagree, 2 a file cannot be used.
+``replay.py PATH...`` takes files (``.json`` or ``.json.gz``) and folders of them. Exit status: 0
+all agree, 1 some disagree, 2 a file cannot be used.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ import sys
 import typing as t
 
 import jsonschema
+from replaying import kinds
+
 from ansible_collections.pinguard.nova.plugins.module_utils._read.errors import InputError
 from ansible_collections.pinguard.nova.plugins.plugin_utils._nova.releases import release
-from replaying import kinds
 
 SCHEMAS = pathlib.Path(__file__).parent / "replaying" / "schemas"
 LATER = {"xml": "guest XML", "e2e": "whole clouds"}
@@ -85,8 +86,8 @@ def recordings(paths: t.Iterable[str]) -> t.Iterator[pathlib.Path]:
 def load(path: pathlib.Path) -> dict[str, t.Any]:
     """Read one file and hold it against its format; raises InputError naming file and key."""
     try:
-        raw = gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
-        with raw as stream:
+        opener = gzip.open if path.suffix == ".gz" else open
+        with opener(path, "rb") as stream:
             text = stream.read(LARGEST + 1)
         if len(text) > LARGEST:
             raise InputError("is too large", f"up to {LARGEST >> 20} MiB", str(path))

@@ -64,10 +64,8 @@ def listed(cores: Iterable[tuple[int, ...]], *, old_hash: bool) -> tuple[tuple[i
     if not old_hash:
         return tuple(set(cores))
     table: list[tuple[int, tuple[int, ...]] | None] = [None] * 8
-    used = 0
-    for core in dict.fromkeys(cores):
+    for used, core in enumerate(dict.fromkeys(cores), start=1):
         _insert(table, _old_hash(core), core)
-        used += 1
         if used * 3 >= (len(table) - 1) * 2:
             entries = [entry for entry in table if entry]
             table = [None] * _grown(used * 4)

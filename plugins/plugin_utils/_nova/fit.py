@@ -126,7 +126,7 @@ def _page_size(host: HostCell, cell: GuestCell, wish: int, release: Release) -> 
     needed = cell.memory_kb
     if wish:
         pools = host.falling_pages
-        if wish == SMALL or wish == LARGE:
+        if wish in (SMALL, LARGE):
             pools = pools[-1:] if wish == SMALL else pools[:-1]
         for pool in pools:
             if (wish == pool.size_kb or wish in _ANY_OF_THEM) and (
@@ -157,9 +157,8 @@ def _packs(host: HostCell, cell: GuestCell, extra: int, release: Release) -> boo
         return 0 < needed <= whole and (not extra or len(host.free_cores[1]) > needed)
     if not needed and (extra or not release.empty_pinning):
         return False
-    if policy == "require":
-        if not host.most_in_pairs or needed > host.most_in_pairs:
-            return False
+    if policy == "require" and (not host.most_in_pairs or needed > host.most_in_pairs):
+        return False
     return needed + extra <= host.free_threads
 
 

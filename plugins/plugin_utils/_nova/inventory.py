@@ -12,8 +12,9 @@ from ...module_utils._read.cpu_list import ids, to_text
 from .._model import set_order
 from .._model.host_cell import HostCell, Pages
 from . import startup
-from .constraints import HYPERTHREADING, page_size
+from .constraints import page_size
 from .errors import NovaError
+from .image_properties import HYPERTHREADING
 from .releases import release as release_of
 
 if t.TYPE_CHECKING:
@@ -237,7 +238,7 @@ def _host_cell(
 
 
 def _siblings(cell: NumaCell, usable: int, release: Release) -> tuple[tuple[int, ...], ...]:
-    """List the usable threads of each core in the order in which Nova's set of tuples gives them."""
+    """List the usable threads of each core, cores in the order of Nova's set of tuples."""
     cores = set_order.listed(
         (set_order.rebuilt(cpu.siblings) for cpu in cell.cpus),
         old_hash=release.runs_on_old_python,

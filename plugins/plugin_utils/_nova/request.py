@@ -15,8 +15,8 @@ import re
 import typing as t
 
 from . import constraints, image_properties, memory_encryption
-from .constraints import HYPERTHREADING
 from .errors import NovaError, crash
+from .image_properties import HYPERTHREADING
 from .releases import release as release_of
 
 if t.TYPE_CHECKING:

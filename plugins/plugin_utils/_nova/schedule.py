@@ -15,9 +15,9 @@ import typing as t
 
 from . import candidates, constraints, inventory, request, startup, usage
 from .candidates import BadQuery, Provider, Scope
-from .constraints import HYPERTHREADING
 from .errors import NovaError
 from .fit import Limits, fit
+from .image_properties import HYPERTHREADING
 from .outcome import Outcome
 from .releases import release as release_of
 from .request import Group, Request
@@ -49,7 +49,7 @@ class HostView:
     sets: CpuSets | None = None
     cells: tuple[HostCell, ...] | None = None
     provider: Provider | None = None
-    limits: Limits = Limits()
+    limits: Limits = dataclasses.field(default_factory=Limits)
 
     @property
     def known_traits(self) -> bool:
