@@ -162,27 +162,31 @@ def _packs(host: HostCell, cell: GuestCell, extra: int, release: Release) -> boo
     return needed + extra <= host.free_threads
 
 
-def _fits(
-    host: HostCell, cell: GuestCell, extra: int, release: Release, limits: Limits | None
-) -> bool:
-    """Hold one guest cell, whose pages have room, against one host cell.
+def _floats(cell: GuestCell, release: Release) -> bool:
+    """Say whether a cell is held against the shared CPUs and the limits."""
+    return not cell.pinned or (release.mixed_counts_shared and cell.cpu_policy == "mixed")
+
+
+def _takes(host: HostCell, cell: GuestCell, extra: int, release: Release) -> bool:
+    """Hold one guest cell, whose pages have room, against one host cell, limits left aside.
 
     Source: ``_numa_fit_instance_cell``.
     """
-    floats = not cell.pinned or (release.mixed_counts_shared and cell.cpu_policy == "mixed")
-    if floats and cell.floating_count > host.shared_count:
+    if cell.floating_count > host.shared_count and _floats(cell, release):
         return False
-    if cell.pinned:
-        if cell.pinned_count + extra > host.free_count:
-            return False
-        if not release.pinned_memory_by_pages and cell.memory_mb > host.free_memory_mb:
-            return False
-        if not _packs(host, cell, extra, release):
-            return False
-        if not (cell.pinned_count or cell.floating_count):
-            return False
-    if limits is None or not floats:
+    if not cell.pinned:
         return True
+    if cell.pinned_count + extra > host.free_count:
+        return False
+    if not release.pinned_memory_by_pages and cell.memory_mb > host.free_memory_mb:
+        return False
+    if not _packs(host, cell, extra, release):
+        return False
+    return bool(cell.pinned_count or cell.floating_count)
+
+
+def _within(host: HostCell, cell: GuestCell, limits: Limits) -> bool:
+    """Hold the floating part of a cell against the limits."""
     return (
         host.cpu_usage + cell.floating_count <= host.shared_count * limits.cpu_allocation_ratio
         and host.memory_usage_mb + cell.memory_mb <= host.memory_mb * limits.ram_allocation_ratio
@@ -267,7 +271,9 @@ def _fit_one(
         if size_kb is None:
             continue
         wish = size_kb
-        if _fits(host, cell, extra, release, limits):
+        if _takes(host, cell, extra, release) and (
+            limits is None or not _floats(cell, release) or _within(host, cell, limits)
+        ):
             return Fitted(guest, (Seat(host.id, host, wish or cell.page_size_kb),))
     return None
 
@@ -324,21 +330,22 @@ class _Search:
         return None
 
     def _matches(self, index: int, host: HostCell) -> bool:
-        key = (host.id, self.ids[index])
         caches = self.release.fit_caches
+        key = (host.id, self.ids[index])
         if caches and key in self.failing:
             return False
         if not (caches and key in self.fitting):
-            if not self._check(index, host):
-                if caches:
-                    self.failing.add(key)
-                return False
-            self.checked[index] = host
+            fits = self._check(index, host)
             if caches:
-                self.fitting.add(key)
-        if caches:
-            self.ids[index] = host.id
+                (self.fitting if fits else self.failing).add(key)
+            if not fits:
+                return False
+        self._claim(index, host)
         return True
+
+    def _claim(self, index: int, host: HostCell) -> None:
+        if self.release.fit_caches:
+            self.ids[index] = host.id
 
     def _check(self, index: int, host: HostCell) -> bool:
         cell = self.guest.cells[index]
@@ -346,8 +353,19 @@ class _Search:
         if size_kb is None:
             return False
         self.wishes[index] = size_kb
-        extra = 0 if index else self.extra
-        return _fits(host, cell, extra, self.release, self.limits)
+        if not _takes(host, cell, 0 if index else self.extra, self.release):
+            return False
+        # A pinned cell is rewritten once it is packed, though the limits may refuse it yet.
+        if cell.pinned:
+            self._claim(index, host)
+        fits = (
+            self.limits is None
+            or not _floats(cell, self.release)
+            or _within(host, cell, self.limits)
+        )
+        if fits or cell.pinned:
+            self.checked[index] = host
+        return fits
 
     def _seated(self, hosts: Sequence[HostCell]) -> Fitted:
         return Fitted(
