@@ -152,8 +152,10 @@ def count(
 
 def difference(kind: str, version: str, case: dict[str, t.Any], compared: kinds.Compared) -> str:
     """Show one disagreement as a diff of verdicts, with the input above it."""
-    lines = [json.dumps(side, indent=1, sort_keys=True).split("\n") for side in compared.sides]
-    diff = difflib.unified_diff(*lines, "recorded", "ours", lineterm="", n=2)
+    recorded, ours = (
+        json.dumps(side, indent=1, sort_keys=True).split("\n") for side in compared.sides
+    )
+    diff = difflib.unified_diff(recorded, ours, "recorded", "ours", lineterm="", n=2)
     asked = {key: case[key] for key in ("flavor", "image", "conf", "limits") if key in case}
     return "\n".join([f"{kind} {case.get('id')} on {version}: {json.dumps(asked)}", *diff])
 
@@ -169,8 +171,8 @@ def main(paths: list[str]) -> int:
         return 2
     print(f"{'kind':<10} {'release':<8} {'agreed':>7} {'disagreed':>10} {'exact pins':>14}")
     for (kind, version), tally in result.tallies.items():
-        exact = f"{tally.exact}/{tally.pinned}" if tally.pinned else "-"
-        print(f"{kind:<10} {version:<8} {tally.agreed:>7} {tally.disagreed:>10} {exact:>14}")
+        pins = f"{tally.exact}/{tally.pinned}" if tally.pinned else "-"
+        print(f"{kind:<10} {version:<8} {tally.agreed:>7} {tally.disagreed:>10} {pins:>14}")
     for kind, number in result.later.items():
         print(f"{kind}: {number} recordings of {LATER[kind]} are not replayed yet, nor counted")
     for text in result.differences:

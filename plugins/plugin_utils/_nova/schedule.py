@@ -13,19 +13,21 @@ import dataclasses
 import functools
 import typing as t
 
+from .._model.host import Scheduler
 from . import candidates, constraints, inventory, request, startup, usage
 from .candidates import BadQuery, Provider, Scope
 from .errors import NovaError
 from .fit import Limits, fit
 from .image_properties import HYPERTHREADING
 from .outcome import Outcome
+from .releases import NEWEST
 from .releases import release as release_of
 from .request import Group, Request
 
 if t.TYPE_CHECKING:
     from .._model.flavor import Flavor, Image
     from .._model.guest import Guest
-    from .._model.host import Host, Scheduler
+    from .._model.host import Host
     from .._model.host_cell import HostCell
     from .fit import Fitted
     from .inventory import CpuSets
@@ -34,6 +36,9 @@ if t.TYPE_CHECKING:
 
 JUDGED = ("VCPU", "PCPU", "MEMORY_MB")
 """The resource classes that a host's facts tell the inventory of; others are taken for granted."""
+
+NEWEST_SCHEDULER = Scheduler(f"{NEWEST}.0.0")
+"""A control plane of the newest release, with Nova's defaults and the NUMA filter."""
 
 _EVERYWHERE = Scope(root_forbidden=frozenset(("COMPUTE_STATUS_DISABLED",)))
 

@@ -10,7 +10,7 @@ import enum
 import typing as t
 
 if t.TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from .._model.flavor import Flavor, Image
     from .._model.guest import Guest
@@ -20,9 +20,10 @@ if t.TYPE_CHECKING:
     from .._nova.inventory import CpuSets
     from .._nova.outcome import Outcome
     from .._nova.releases import Release
+    from .._nova.schedule import HostView
 
 
-class Severity(str, enum.Enum):
+class Severity(enum.StrEnum):
     """How bad a finding is."""
 
     ERROR = "error"
@@ -45,6 +46,8 @@ class HostCase:
     """Nova's NUMA cells; None where it cannot build them or libvirt reports none."""
     fault: NovaError | None
     """What nova-compute fails with, at its start or when it reports its resources."""
+    view: HostView
+    """The host as requests meet it."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -1,0 +1,265 @@
+# Copyright (c) Pinguard contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every rule and every decision over a fleet.
+
+Hosts are looked at by class, flavors by what they ask for: neither the number of hosts nor that of
+equal flavors costs decisions.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from .._model.flavor import NO_IMAGE
+from .._model.host import HostClass
+from .._nova import schedule
+from .._nova.releases import release as release_of
+from .cases import flavor_case, host_case
+from .catalog import RULES
+from .rule import Finding, FlavorCase, FleetCase, HostCase, Severity
+
+if t.TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from .._model.flavor import Flavor, Image
+    from .._model.host import Fleet, Host, Scheduler
+    from .rule import Case, Detail, Rule
+
+    Progress = Callable[[int, int], None]
+
+SUCCESS, WARNINGS, FAILURE = 0, 1, 2
+"""What an audit ends with, as Nova's own upgrade check has it."""
+
+_ORDER = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.INFO: 2}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Audit:
+    """What an audit found."""
+
+    scheduler: Scheduler
+    hosts: tuple[HostCase, ...]
+    """One for each class of equal hosts."""
+    rows: tuple[FlavorCase, ...]
+    """One for each flavor alone, and one for each of its images that makes a difference."""
+    findings: tuple[Finding, ...]
+    """By severity, code and subject."""
+
+    @property
+    def status(self) -> int:
+        """0 success, 1 warnings, 2 failure."""
+        found = {finding.severity for finding in self.findings}
+        if Severity.ERROR in found:
+            return FAILURE
+        return WARNINGS if Severity.WARNING in found else SUCCESS
+
+
+def audit(fleet: Fleet, progress: Progress | None = None) -> Audit:
+    """Audit flavors and hosts of a fleet.
+
+    ``progress`` is called with the number of flavors done and that of all of them.
+
+    Raises ``InputError`` for a release that is not known.
+    """
+    release = release_of(fleet.scheduler.release)
+    hosts = tuple(host_case(each.host, each.names) for each in fleet.classes)
+    namer = _Namer(hosts)
+    rows: list[FlavorCase] = []
+    findings = [
+        finding for case in hosts for finding in _found(case, f"host {case.host.name}", namer)
+    ]
+    decided: dict[t.Any, FlavorCase] = {}
+    idle = {image.name: image for image in fleet.images}
+    for index, flavor in enumerate(fleet.flavors):
+        alone = _decided(flavor, NO_IMAGE, fleet.scheduler, hosts, decided)
+        rows.append(alone)
+        own = list(_found(alone, f"flavor {flavor.name}", namer))
+        findings += own
+        for image in _telling(flavor, fleet.images, fleet.scheduler):
+            idle.pop(image.name, None)
+            case = _decided(flavor, image, fleet.scheduler, hosts, decided)
+            rows.append(case)
+            subject = f"flavor {flavor.name} with image {image.name}"
+            findings += _new(_found(case, subject, namer), own)
+        if progress:
+            progress(index + 1, len(fleet.flavors))
+    findings += _of_idle(idle.values(), rows, fleet.scheduler, namer)
+    everything = FleetCase(fleet.scheduler, release, hosts, tuple(rows))
+    findings += _found(everything, "fleet", namer)
+    return Audit(fleet.scheduler, hosts, tuple(rows), _sorted(findings))
+
+
+def audit_hosts(fleet: Fleet) -> Audit:
+    """Audit the hosts of a fleet alone.
+
+    Raises ``InputError`` for a release that is not known.
+    """
+    release_of(fleet.scheduler.release)
+    hosts = tuple(host_case(each.host, each.names) for each in fleet.classes)
+    namer = _Namer(hosts)
+    findings = [
+        finding for case in hosts for finding in _found(case, f"host {case.host.name}", namer)
+    ]
+    return Audit(fleet.scheduler, hosts, (), _sorted(findings))
+
+
+def upgraded(fleet: Fleet, release: str) -> Fleet:
+    """Make the fleet in which API, scheduler and every nova-compute run ``release``.
+
+    Raises ``InputError`` for a release that is not known.
+    """
+    name = release_of(release).name
+    found: list[tuple[Host, list[str]]] = []
+    for each in fleet.classes:
+        host = dataclasses.replace(each.host, release=name)
+        names = next((names for other, names in found if _equal(host, other)), None)
+        if names is None:
+            found.append((host, list(each.names)))
+        else:
+            names.extend(each.names)
+    return dataclasses.replace(
+        fleet,
+        scheduler=dataclasses.replace(fleet.scheduler, release=name),
+        classes=tuple(HostClass(host, tuple(names)) for host, names in found),
+    )
+
+
+def _equal(host: Host, other: Host) -> bool:
+    return dataclasses.replace(host, name=other.name) == other
+
+
+def new_findings(now: Audit, then: Audit) -> tuple[Finding, ...]:
+    """List the findings of ``then`` that ``now`` lacks, or has about fewer hosts."""
+    known: dict[tuple[str, str], set[str]] = {}
+    for finding in now.findings:
+        known.setdefault((finding.code, finding.subject), set()).update(finding.names)
+    return tuple(
+        finding
+        for finding in then.findings
+        if (finding.code, finding.subject) not in known
+        or not known[finding.code, finding.subject].issuperset(finding.names)
+    )
+
+
+def _decided(
+    flavor: Flavor,
+    image: Image,
+    scheduler: Scheduler,
+    hosts: tuple[HostCase, ...],
+    decided: dict[t.Any, FlavorCase],
+) -> FlavorCase:
+    """Decide on a flavor and an image, or take over what was decided on an equal flavor."""
+    key = (
+        flavor.vcpus,
+        flavor.memory_mb,
+        flavor.disk_gb,
+        flavor.ephemeral_gb,
+        flavor.swap_mb,
+        tuple(flavor.extra_specs.items()),
+        image.name,
+    )
+    if key not in decided:
+        decided[key] = flavor_case(flavor, image, scheduler, hosts)
+    return dataclasses.replace(decided[key], flavor=flavor)
+
+
+def _telling(flavor: Flavor, images: tuple[Image, ...], scheduler: Scheduler) -> Iterator[Image]:
+    """List the images that change what the flavor asks for or what it is answered."""
+    alone = _asked(flavor, NO_IMAGE, scheduler) if images else None
+    for image in images:
+        if _asked(flavor, image, scheduler) != alone:
+            yield image
+
+
+def _asked(flavor: Flavor, image: Image, scheduler: Scheduler) -> tuple[t.Any, ...]:
+    asked = schedule.ask(flavor, image, scheduler)
+    refusal = asked.refusal
+    answer = (refusal.name, refusal.text) if refusal else None
+    return answer, asked.guest, asked.primary, asked.fallback, asked.bad_query
+
+
+def _new(found: Iterable[Finding], known: list[Finding]) -> Iterator[Finding]:
+    """Leave out what is found about the flavor without the image too."""
+    seen = {(finding.code, finding.what, finding.names) for finding in known}
+    for finding in found:
+        if (finding.code, finding.what, finding.names) not in seen:
+            yield finding
+
+
+def _of_idle(
+    images: Iterable[Image], rows: list[FlavorCase], scheduler: Scheduler, namer: _Namer
+) -> Iterator[Finding]:
+    """Find what is wrong with images that make no difference, such as a misspelled property."""
+    if not rows:
+        return
+    alone = rows[0]
+    known = list(_found(alone, "", namer))
+    for image in images:
+        case = dataclasses.replace(alone, image=image)
+        yield from _new(_found(case, f"image {image.name}", namer), known)
+
+
+def _found(case: Case, subject: str, namer: _Namer) -> Iterator[Finding]:
+    """Run every rule about such a case."""
+    for rule in RULES:
+        if rule.subject is type(case):
+            for detail in rule.check(case):
+                yield _finding(rule, detail, case, subject, namer)
+
+
+def _finding(
+    rule: Rule[t.Any], detail: Detail, case: t.Any, subject: str, namer: _Namer
+) -> Finding:
+    where = detail.where
+    names = namer.names(detail.hosts)
+    if isinstance(case, HostCase):
+        names = names or case.names
+        where = where or "nova.conf"
+    elif isinstance(case, FlavorCase):
+        where = where or (case.image.where if subject.startswith("image ") else case.flavor.where)
+    return Finding(
+        rule.code,
+        detail.severity or rule.severity,
+        rule.title,
+        subject,
+        names,
+        detail.what,
+        detail.effect,
+        detail.fix,
+        where,
+    )
+
+
+class _Namer:
+    """Names of hosts by their classes; findings about the same classes share one tuple."""
+
+    def __init__(self, hosts: tuple[HostCase, ...]) -> None:
+        self._hosts = hosts
+        self._classes = {case.host.name: index for index, case in enumerate(hosts)}
+        self._made: dict[tuple[int, ...], tuple[str, ...]] = {}
+        self._unlisted = False
+
+    def names(self, given: tuple[str, ...]) -> tuple[str, ...]:
+        """List the hosts of the classes that the given hosts are of."""
+        if not given:
+            return ()
+        if not self._unlisted and any(name not in self._classes for name in given):
+            self._unlisted = True
+            self._classes = {
+                name: index for index, case in enumerate(self._hosts) for name in case.names
+            }
+        key = tuple(sorted({self._classes[name] for name in given if name in self._classes}))
+        if key not in self._made:
+            self._made[key] = tuple(name for index in key for name in self._hosts[index].names)
+        return self._made[key]
+
+
+def _sorted(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(
+        sorted(
+            dict.fromkeys(findings),
+            key=lambda found: (_ORDER[found.severity], found.code, found.subject),
+        )
+    )
