@@ -9,9 +9,9 @@ import dataclasses
 import typing as t
 
 from ...module_utils._read.cpu_list import mask, parse_nova
+from .._model.config import HostConfig
 from .._model.flavor import NO_IMAGE, Flavor, Image
 from .._model.host import Host, Scheduler
-from .._model.host import HostConfig as Config
 from .._model.topology import Cpu, NumaCell, PagePool, Topology
 from .._nova.releases import release as release_of
 from .cases import flavor_case, host_case
@@ -57,7 +57,7 @@ def a_host(
     """Make a host; ``other`` are fields of the host and options of its ``nova.conf``."""
     fields = {field.name for field in dataclasses.fields(Host)}
     options = {key: other.pop(key) for key in list(other) if key not in fields}
-    config = Config(
+    config = HostConfig(
         **options,
         origins={key: f"/etc/nova/nova.conf:{line}" for line, key in enumerate(options, 2)},
     )

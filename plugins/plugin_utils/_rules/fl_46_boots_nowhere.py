@@ -1,0 +1,81 @@
+# Copyright (c) Pinguard contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Flavor that boots on no host.
+
+Placement counts a host as a whole, the fit each cell: a guest may find PCPU enough and yet no
+cell that takes it.
+
+Source: ``nova/virt/hardware.py``, ``numa_fit_instance_to_host``.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from . import flavors
+from .examples import a_flavor, new_style
+from .rule import Detail, FlavorCase, Rule, Severity
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def _check(case: FlavorCase) -> Iterator[Detail]:
+    if case.refusal or not case.hosts or any(outcome.boots for outcome in case.outcomes):
+        return
+    if flavors.isolates(case) or any(outcome.stage == "startup" for outcome in case.outcomes):
+        standing = [o for o in case.outcomes if o.stage != "startup"]
+        if not standing or (flavors.isolates(case) and _smt_only(case)):
+            return
+    reasons = list(
+        dict.fromkeys(f"{o.stage}: {o.reason}" for o in case.outcomes if o.stage != "startup")
+    )
+    if reasons[0].startswith("placement: Placement answers 400"):
+        return
+    room = max((c.dedicated_count for host in case.hosts for c in host.cells or ()), default=0)
+    yield Detail(
+        "; ".join(reasons[:4]),
+        "every boot ends with No valid host",
+        _fix(case, room),
+    )
+
+
+def _smt_only(case: FlavorCase) -> bool:
+    return any(
+        host.sets and host.sets.dedicated and host.host.topology.hyperthreading
+        for host in case.hosts
+    )
+
+
+def _fix(case: FlavorCase, room: int) -> str:
+    cells = case.guest.cells if case.guest else ()
+    needed = max((cell.pinned_count for cell in cells), default=0)
+    if room and needed > room:
+        nodes = next(
+            (
+                n
+                for n in range(2, 65)
+                if case.flavor.vcpus % n == 0
+                and case.flavor.memory_mb % n == 0
+                and case.flavor.vcpus // n <= room
+            ),
+            None,
+        )
+        if nodes:
+            return flavors.set_command(case, {"hw:numa_nodes": str(nodes)})
+        return f"{room} pinned vCPUs at most fit one cell of these hosts"
+    if any("require" in outcome.reason for outcome in case.outcomes):
+        return flavors.set_command(case, {"hw:cpu_thread_policy": "prefer"})
+    return "a host class that can take it, or a smaller flavor"
+
+
+RULE = Rule(
+    code="FL-46",
+    severity=Severity.ERROR,
+    title="Flavor that boots on no host",
+    subject=FlavorCase,
+    check=_check,
+    bad=lambda: a_flavor(new_style(), vcpus=20, cpu_policy="dedicated"),
+    good=lambda: a_flavor(new_style(), vcpus=20, cpu_policy="dedicated", numa_nodes="2"),
+)
