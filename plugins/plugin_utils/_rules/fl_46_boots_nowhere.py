@@ -38,7 +38,14 @@ def _check(case: FlavorCase) -> Iterator[Detail]:
         "; ".join(reasons[:4]),
         "every boot ends with No valid host",
         _fix(case, room),
+        severity=Severity.INFO if _refused_rightly(case) else None,
     )
+
+
+def _refused_rightly(case: FlavorCase) -> bool:
+    """Say whether the guest requires thread siblings and no host has any."""
+    requires = case.guest is not None and case.guest.cells[0].cpu_thread_policy == "require"
+    return requires and not any(host.host.topology.hyperthreading for host in case.hosts)
 
 
 def _smt_only(case: FlavorCase) -> bool:

@@ -1,0 +1,68 @@
+# Copyright (c) Pinguard contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What several rules ask of a host."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...module_utils._read.cpu_list import CpuListError, parse_nova
+from . import flavors
+
+if t.TYPE_CHECKING:
+    from .rule import FlavorCase, FleetCase, HostCase
+
+CPU_OPTIONS = ("vcpu_pin_set", "cpu_shared_set", "cpu_dedicated_set")
+"""The options that list host CPUs."""
+
+
+def read_options(case: HostCase) -> tuple[tuple[str, str], ...]:
+    """List the CPU options that are set and that the host's release reads, with their values."""
+    known = CPU_OPTIONS if case.release.dedicated_set else CPU_OPTIONS[:1]
+    return tuple((name, value) for name in known if (value := getattr(case.host.config, name)))
+
+
+def unconfigured(case: HostCase) -> bool:
+    """Say whether no option bounds the CPUs of guests."""
+    return not read_options(case)
+
+
+def listed(case: HostCase, option: str) -> int:
+    """List the CPUs of an option (bitmask); none where Nova cannot read it."""
+    value = dict(read_options(case)).get(option)
+    try:
+        return parse_nova(value) if value else 0
+    except CpuListError:
+        return 0
+
+
+def pinnable(case: HostCase) -> int:
+    """List the CPUs for pinned vCPUs (bitmask), as far as options tell where Nova fails."""
+    if case.sets is not None:
+        return case.sets.pinnable
+    return listed(case, "cpu_dedicated_set") or listed(case, "vcpu_pin_set")
+
+
+def isolated(case: HostCase) -> int:
+    """List the CPUs that the kernel keeps its scheduler off (bitmask)."""
+    told = case.host.isolation
+    return (case.host.topology.isolated or 0) | ((told.domain if told else None) or 0)
+
+
+def pinned_here(case: FleetCase) -> dict[str, tuple[FlavorCase, ...]]:
+    """Map the name of each host to the pinned flavors that boot on it."""
+    found: dict[str, tuple[FlavorCase, ...]] = {}
+    for flavor in filter(flavors.pinned, case.flavors):
+        for host, outcome in zip(flavor.hosts, flavor.outcomes, strict=True):
+            if outcome.boots:
+                name = host.host.name
+                found[name] = (*found.get(name, ()), flavor)
+    return found
+
+
+def named(cases: tuple[FlavorCase, ...]) -> str:
+    """Name a few flavors: the first three, and how many more."""
+    names = list(dict.fromkeys(case.flavor.name for case in cases))
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f"flavor{'s' if len(names) > 1 else ''} {', '.join(names[:3])}{more}"
