@@ -14,6 +14,7 @@ from ...module_utils._read import cpu_list
 from ...module_utils._read.errors import InputError, quoted
 from . import documents, flavor_files
 from .flavor import NO_IMAGE, Flavor, Image
+from .gathering import settled
 from .host import Scheduler
 
 if t.TYPE_CHECKING:
@@ -74,7 +75,7 @@ def host(value: object, default_release: str) -> Host:
 
     ``default_release`` is taken where they name none.
     """
-    given = _settled(value)
+    given = settled(value)
     if isinstance(given, dict) and {"name", "names"} & given.keys():
         return documents.fleet({"hosts": [given]}, default_release, "host").classes[0].host
     return documents.host(given, "host", default_release, "host")
@@ -97,19 +98,10 @@ def scheduler(named: object, disable_fallback_pcpu_query: object) -> Scheduler:
 
 
 def _only(value: object, reader: Callable[[object, str], tuple[_Value, ...]], kind: str) -> _Value:
-    given = _settled(value)
+    given = settled(value)
     if not isinstance(given, dict):
         raise InputError(f"{quoted(given)} is no {kind}", f"a mapping that is one {kind}", kind)
     found = reader(given, kind)
     if len(found) != 1:
         raise InputError(f"there are {len(found)} of them", f"one {kind}", kind)
     return found[0]
-
-
-def _settled(value: object) -> t.Any:
-    """Copy lists and mappings by their own iterators: templates fill them in on access only."""
-    if isinstance(value, dict):
-        return {key: _settled(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_settled(item) for item in value]
-    return value

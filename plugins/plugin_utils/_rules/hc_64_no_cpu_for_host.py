@@ -43,7 +43,9 @@ def _check(case: HostCase) -> Iterator[Detail]:
     yield Detail(
         f"cpu_dedicated_set = {to_text(case.sets.dedicated)} leaves no online CPU to the host",
         "host daemons, interrupts and emulator threads run on the CPUs of pinned guests",
-        f"[compute]\ncpu_dedicated_set = {to_text(kept)}\n(better: a core of each cell less)",
+        f"[compute]\ncpu_dedicated_set = {to_text(kept)}\n(better: a core of each cell less)"
+        if kept
+        else "leave a core out of cpu_dedicated_set",
         host.config.where("cpu_dedicated_set"),
     )
 

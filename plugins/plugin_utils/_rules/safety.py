@@ -23,15 +23,12 @@ def safe(flavor: Flavor, image: Image, host: Host, scheduler: Scheduler) -> bool
 
     Raises ``InputError`` for a release that is not known.
     """
-    release = release_of(scheduler.release)
     seen = host_case(host, (host.name,))
     asked = flavor_case(flavor, image, scheduler, (seen,))
+    fleet = FleetCase(scheduler, release_of(scheduler.release), (seen,), (asked,))
     (outcome,) = asked.outcomes
-    return (
-        outcome.boots
-        and _takes_pcpus(asked)
-        and not any(map(_faulty, (seen, asked, FleetCase(scheduler, release, (seen,), (asked,)))))
-    )
+    faulty = _faulty(seen) or _faulty(asked) or _faulty(fleet)
+    return outcome.boots and _takes_pcpus(asked) and not faulty
 
 
 def _takes_pcpus(case: FlavorCase) -> bool:

@@ -1,0 +1,190 @@
+#!/usr/bin/python
+# Copyright (c) Pinguard contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: host_audit
+short_description: Audit the configuration of compute hosts
+version_added: 0.1.0
+description:
+  - Holds the CPU and memory options of each host against its hardware, its Nova release and the
+    rules, and draws a map of its CPUs.
+  - It works on facts and files alone, on the controller, and asks no API.
+options:
+  hosts:
+    description:
+      - Hosts and groups of the inventory that are audited, by the facts that
+        M(pinguard.nova.host_facts) or M(pinguard.nova.tree_facts) gathered of them.
+      - By default all hosts of the play. Hosts without such facts are left out with a warning; it
+        is an error where none has them.
+      - Excludes O(fleet) and O(facts).
+    type: list
+    elements: str
+  fleet:
+    description:
+      - Path of a fleet file, which holds hosts, and flavors and images too if it likes.
+      - A relative path, here as in all options that name what is read, starts at the playbook, or
+        in the current directory where the playbook has no such file.
+    type: str
+  facts:
+    description:
+      - Path of a folder with the facts of one host in each file, named after the host.
+    type: str
+  release:
+    description:
+      - Nova release of API and scheduler where O(fleet) names none, and of hosts whose facts name
+        none. A point release such as V(27.1.0), or a series such as V(2025.1), which stands for its
+        first release.
+    type: str
+    default: 34.0.0
+  fail_on:
+    description:
+      - The least severity of a finding that makes the task fail. The result is returned all the
+        same.
+    type: str
+    choices: [error, warning, never]
+    default: error
+  report_path:
+    description:
+      - File on the controller that the report is written to as text. It is replaced at once, and
+        only if it changes. A relative path starts in the current directory.
+    type: path
+  json_path:
+    description:
+      - The same for the report as JSON.
+    type: path
+extends_documentation_fragment:
+  - pinguard.nova._attributes.controller
+attributes:
+  check_mode:
+    description: Can run in check mode and reports what it would change.
+    support: full
+    details: The audit is made; no file is written.
+  diff_mode:
+    description: Shows what changed, or would change, in diff mode.
+    support: full
+seealso:
+  - module: pinguard.nova.host_facts
+  - module: pinguard.nova.flavor_audit
+author:
+  - Pinguard contributors (@pinguard)
+"""
+
+EXAMPLES = r"""
+- name: Audit the hosts of a group
+  pinguard.nova.host_audit:
+    hosts: [nova_compute]
+  run_once: true
+
+- name: Audit captured hosts
+  pinguard.nova.host_audit:
+    facts: facts
+    release: 27.1.0
+"""
+
+RETURN = r"""
+status:
+  description: V(0) success, V(1) warnings, V(2) failure.
+  returned: success
+  type: int
+  sample: 2
+summary:
+  description: Numbers of hosts, flavors, decisions and findings, and all of it in one sentence.
+  returned: success
+  type: dict
+  contains:
+    verdict:
+      description: The sentence.
+      returned: success
+      type: str
+    hosts:
+      description: Number of hosts. C(host_classes) counts those that differ.
+      returned: success
+      type: int
+    flavors:
+      description: Number of flavors.
+      returned: success
+      type: int
+    error:
+      description: Number of findings of this severity; C(warning) and C(info) alike.
+      returned: success
+      type: int
+    primary:
+      description:
+        - Boots by the primary query, counted by flavor and class of hosts; C(fallback) and
+          C(refused) alike.
+      returned: success
+      type: int
+hosts:
+  description: Classes of equal hosts. Rows and findings name them by their places in this list.
+  returned: success
+  type: list
+  elements: dict
+findings:
+  description: What the rules found, worst first.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    code:
+      description: Code of the rule.
+      returned: success
+      type: str
+      sample: FL-08
+    severity:
+      description: One of V(error), V(warning) and V(info).
+      returned: success
+      type: str
+    title:
+      description: What the rule is about.
+      returned: success
+      type: str
+    subject:
+      description: What it is found in.
+      returned: success
+      type: str
+      sample: flavor rt.large
+    what:
+      description: What is wrong.
+      returned: success
+      type: str
+    effect:
+      description: What happens then.
+      returned: success
+      type: str
+    fix:
+      description: What to do, as commands where there are such.
+      returned: success
+      type: str
+    where:
+      description: File and line or key.
+      returned: success
+      type: str
+    hosts:
+      description: Hosts concerned, in short.
+      returned: success
+      type: str
+      sample: cmp-01..cmp-20 (20 hosts)
+    classes:
+      description: Their classes.
+      returned: success
+      type: list
+      elements: int
+rows:
+  description: For each flavor, alone and with images that make a difference, the decisions on
+    hosts.
+  returned: success
+  type: list
+  elements: dict
+report:
+  description: The report as text.
+  returned: success
+  type: str
+maps:
+  description: The map of the CPUs of one host of each class, by its name.
+  returned: success
+  type: dict
+"""

@@ -1,0 +1,160 @@
+# Copyright (c) Pinguard contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The fleet of an audit, gathered from facts and files of every kind that an audit takes."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import typing as t
+
+from ...module_utils._read.errors import InputError, quoted
+from . import documents, flavor_files, loading
+from .flavor import Flavor, Image
+from .host import Fleet, Scheduler
+
+if t.TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from .host import HostClass
+
+_Value = t.TypeVar("_Value", Flavor, Image)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sources:
+    """Where an audit takes its input from. Exactly one of ``named``, ``fleet`` and ``facts``."""
+
+    release: str
+    """Of the scheduler where the fleet file names none, and of hosts whose facts name none."""
+    named: Mapping[str, t.Any] | None = None
+    """Facts by the name of the host."""
+    fleet: str | None = None
+    """Path of a fleet file."""
+    facts: str | None = None
+    """Path of a folder of facts."""
+    flavors: t.Any = None
+    """A path, or a document of flavors of any shape, or a list of such."""
+    images: t.Any = None
+    disable_fallback_pcpu_query: bool | None = None
+    """Overrides the fleet file; so does the next one."""
+    numa_topology_filter: bool | None = None
+    folders: tuple[str, ...] = ("",)
+    """Where relative paths start: the first in which there is such a file."""
+
+
+def fleet(sources: Sources, *, flavors_needed: bool = True) -> Fleet:
+    """Gather hosts, flavors, images and the scheduler's options.
+
+    Raises ``InputError`` for input that cannot be used, or where there is no host or no flavor.
+    """
+    if sources.fleet is not None:
+        path = located(sources.fleet, sources.folders)
+        found = documents.fleet(loading.load(path), sources.release, path)
+    else:
+        found = Fleet(Scheduler(sources.release), _classes(sources))
+    control = {
+        name: value
+        for name in ("disable_fallback_pcpu_query", "numa_topology_filter")
+        if (value := getattr(sources, name)) is not None
+    }
+    flavors = (
+        *found.flavors,
+        *_read(
+            sources.flavors, sources, flavor_files.read_flavors, flavor_files.flavors, "flavors"
+        ),
+    )
+    images = (
+        *found.images,
+        *_read(sources.images, sources, flavor_files.read_images, flavor_files.images, "images"),
+    )
+    documents.refuse_twins(flavors, "flavors")
+    documents.refuse_twins(images, "images")
+    if flavors_needed and not flavors:
+        raise InputError(
+            "there is no flavor", "a list of flavors, or the path of a file of them", "flavors"
+        )
+    return Fleet(dataclasses.replace(found.scheduler, **control), found.classes, flavors, images)
+
+
+def located(path: str, folders: Sequence[str]) -> str:
+    """Find a file or folder: a relative path in the first of ``folders`` that has it."""
+    path = os.path.expanduser(path)
+    for folder in folders:
+        candidate = os.path.join(folder, path)
+        if os.path.lexists(candidate):
+            return candidate
+    return path
+
+
+def _classes(sources: Sources) -> tuple[HostClass, ...]:
+    if sources.facts is not None:
+        path = located(sources.facts, sources.folders)
+        return documents.classes(loading.facts_folder(path), sources.release, path)
+    named = ((name, settled(facts)) for name, facts in (sources.named or {}).items())
+    return documents.classes(named, sources.release)
+
+
+def _read(
+    given: t.Any,
+    sources: Sources,
+    from_path: Callable[[str], tuple[_Value, ...]],
+    from_document: Callable[[object, str], tuple[_Value, ...]],
+    option: str,
+) -> tuple[_Value, ...]:
+    """Read an option that holds paths, documents, or a list with any of both."""
+    if given is None or given == []:
+        return ()
+    items = settled(given)
+    items = items if isinstance(items, list) else [items]
+    paths = [item for item in items if isinstance(item, str)]
+    inline = [item for item in items if not isinstance(item, str)]
+    for item in inline:
+        if not isinstance(item, dict | list):
+            raise InputError(f"{quoted(item)} is out of place", "a path or a mapping", option)
+    found = [value for path in paths for value in from_path(located(path, sources.folders))]
+    if inline:
+        found.extend(from_document(inline[0] if len(inline) == 1 else inline, option))
+    return tuple(found)
+
+
+def settled(value: t.Any) -> t.Any:
+    """Copy lists and mappings by their own iterators: templates fill them in on access only."""
+    if isinstance(value, dict):
+        return {key: settled(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [settled(item) for item in value]
+    return value
+
+
+def facts_of(
+    wanted: Sequence[str] | None, variables: Mapping[str, t.Any]
+) -> tuple[dict[str, t.Any], tuple[str, ...]]:
+    """Take the facts of inventory hosts from a task's variables, and list the hosts without any.
+
+    ``wanted`` names hosts and groups; without it those of the play are meant.
+
+    Raises ``InputError`` for a name that is unknown, or where no host has facts.
+    """
+    hostvars, groups = variables["hostvars"], variables.get("groups", {})
+    names: list[str] = []
+    for name in variables.get("ansible_play_hosts_all", []) if wanted is None else wanted:
+        if name in groups:
+            names += groups[name]
+        elif name in hostvars:
+            names.append(name)
+        else:
+            raise InputError(f"{quoted(name)} is not in the inventory", "hosts, groups", "hosts")
+    found = {}
+    for name in dict.fromkeys(names):
+        facts = hostvars.raw_get(name).get("ansible_facts", {})
+        if "pinguard" in facts:
+            found[name] = facts["pinguard"]
+    if not found:
+        raise InputError(
+            "no host has facts",
+            "hosts that pinguard.nova.host_facts ran on, or fleet, or facts",
+            "hosts",
+        )
+    return found, tuple(name for name in dict.fromkeys(names) if name not in found)

@@ -1,0 +1,145 @@
+# Copyright (c) Pinguard contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A map of a host's CPUs: NUMA cell by core by thread, each CPU with its role."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ...module_utils._read.cpu_list import ids, parse_nova, to_text
+from ...module_utils._read.errors import InputError
+from . import templates
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .._model.host import Host
+    from .._rules.rule import HostCase
+
+WIDTH = 100
+"""Columns of a terminal where nobody knows better."""
+
+LEGEND = {
+    "D": "dedicated: pinned vCPUs",
+    "S": "shared: floating vCPUs",
+    "B": "both: a legacy host pins on its shared CPUs",
+    "X": "in both sets, which Nova refuses",
+    "P": "busy with the data path",
+    "H": "the host's own",
+    ".": "offline",
+    "*": "a vCPU is pinned here",
+    "i": "isolated by the kernel",
+}
+"""The letters of a map and what they mean."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Roles:
+    """The CPUs of a host by role (bitmasks)."""
+
+    shared: int
+    dedicated: int
+    legacy: bool
+    readable: bool
+    """False where Nova cannot read the sets; they are then as far as they can be read."""
+
+
+def roles(case: HostCase) -> Roles:
+    """Sort the CPUs of a host, be it one that nova-compute does not start on."""
+    if case.sets is not None:
+        return Roles(case.sets.shared, case.sets.dedicated, case.sets.legacy, True)
+    config = case.host.config
+    pins, shared, dedicated = map(
+        _tolerant, (config.vcpu_pin_set, config.cpu_shared_set, config.cpu_dedicated_set)
+    )
+    return Roles((pins or 0) | (shared or 0), dedicated or 0, False, False)
+
+
+def _tolerant(text: str | None) -> int | None:
+    try:
+        return None if text is None else parse_nova(text)
+    except InputError:
+        return None
+
+
+def cpu_map(case: HostCase, width: int = WIDTH) -> str:
+    """Draw the CPUs of a host, with the legend of the letters that are in it."""
+    host, sorted_ = case.host, roles(case)
+    marks = {cpu: _mark(cpu, host, sorted_) for cpu in ids(host.topology.present)}
+    cells = [
+        {
+            "id": cell.id,
+            "memory_mb": cell.memory_mb,
+            "bands": list(_bands(_cores(cell.cpuset, host.topology.cores), marks, width)),
+        }
+        for cell in host.topology.cells
+    ]
+    placed = sum(cell.cpuset for cell in host.topology.cells)
+    rest = [(1 << cpu,) for cpu in ids(host.topology.present & ~placed)]
+    used = {letter for mark in marks.values() for letter in mark}
+    return templates.render(
+        "cpu_map.txt.j2",
+        case=case,
+        fault=str(case.fault) if case.fault else "",
+        sets=_sets(sorted_),
+        cells=cells,
+        rest=list(_bands(rest, marks, width)),
+        legend={letter: text for letter, text in LEGEND.items() if letter in used},
+    )
+
+
+def _sets(found: Roles) -> str:
+    if found.legacy:
+        return f"legacy, {to_text(found.shared)} for every vCPU"
+    return (
+        f"shared {to_text(found.shared) or 'none'}, dedicated {to_text(found.dedicated) or 'none'}"
+    )
+
+
+def _mark(cpu: int, host: Host, found: Roles) -> str:
+    bit = 1 << cpu
+    if found.shared & found.dedicated & bit:
+        letter = "X"
+    elif host.data_path_cpus & bit:
+        letter = "P"
+    elif found.dedicated & bit:
+        letter = "D"
+    elif found.shared & bit:
+        letter = "B" if found.legacy else "S"
+    else:
+        letter = "H"
+    pinned = any(usage.pinned_cpus & bit for usage in host.usage)
+    isolated = _isolated(host) & bit
+    offline = "" if host.topology.online & bit else "."
+    return letter + offline + ("*" if pinned else "") + ("i" if isolated else "")
+
+
+def _isolated(host: Host) -> int:
+    told = host.isolation
+    return (host.topology.isolated or 0) | ((told and told.domain) or 0)
+
+
+def _cores(cpus: int, cores: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """List the threads of each core of a cell, as bitmasks of one CPU."""
+    return [tuple(1 << cpu for cpu in ids(core)) for core in cores if core & cpus]
+
+
+def _bands(
+    cores: list[tuple[int, ...]], marks: dict[int, str], width: int
+) -> Iterator[list[list[str]]]:
+    """Cut the cores in bands that a line takes; each is a list of rows, one a thread."""
+    texts = [
+        [f"{thread.bit_length() - 1}{marks[thread.bit_length() - 1]}" for thread in core]
+        for core in cores
+    ]
+    cell = max((len(text) for core in texts for text in core), default=1)
+    count = max(1, (width - len("  thread 0  ")) // (cell + 1))
+    for start in range(0, len(texts), count):
+        band = texts[start : start + count]
+        threads = max(map(len, band))
+        yield [
+            [(core[row] if row < len(core) else "").rjust(cell) for core in band]
+            for row in range(threads)
+        ]

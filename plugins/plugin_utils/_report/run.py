@@ -1,0 +1,128 @@
+# Copyright (c) Pinguard contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An audit from its sources to what is reported of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import time
+import typing as t
+
+from ...module_utils._read.errors import InputError
+from .._model import gathering
+from .._rules.audit import Audit, audit, audit_hosts, new_findings, upgraded
+from . import json_report, text
+from .cpu_map import WIDTH, cpu_map
+from .writing import Written, write
+
+if t.TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .._model.gathering import Sources
+
+FAIL_ON = {"error": 2, "warning": 1, "never": 3}
+"""Fail policies, each with the least status that fails."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Output:
+    """Where reports go, and what counts as failure."""
+
+    fail_on: str = "error"
+    report_path: str | None = None
+    json_path: str | None = None
+    check: bool = False
+    width: int = WIDTH
+
+
+class Progress:
+    """Says how far long work is, first after ``after`` seconds and then now and again."""
+
+    def __init__(
+        self,
+        say: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
+        after: float = 3.0,
+    ) -> None:
+        self._say = say
+        self._clock = clock
+        self._after = after
+        self._next = clock() + after
+
+    def __call__(self, done: int, total: int) -> None:
+        if self._clock() >= self._next:
+            self._next = self._clock() + self._after
+            self._say(f"audited {done} of {total} flavors")
+
+
+def flavor_audit(
+    sources: Sources, output: Output, target_release: str | None = None, say: t.Any = None
+) -> dict[str, t.Any]:
+    """Audit flavors on hosts; write the reports, and give the result of the action.
+
+    Raises ``InputError`` for input that cannot be used.
+    """
+    fleet = gathering.fleet(sources)
+    progress = Progress(say) if say else None
+    now = audit(fleet, progress)
+    then = audit(upgraded(fleet, target_release), progress) if target_release else None
+    return _result(now, then, output, text.report(now, then, output.width))
+
+
+def host_audit(sources: Sources, output: Output) -> dict[str, t.Any]:
+    """Audit hosts alone; write the reports, and give the result with the map of each class.
+
+    Raises ``InputError`` for input that cannot be used.
+    """
+    now = audit_hosts(gathering.fleet(sources, flavors_needed=False))
+    maps = [cpu_map(case, output.width) for case in now.hosts]
+    shown = "\n".join([text.report(now, None, output.width), *maps])
+    result = _result(now, None, output, shown)
+    return {**result, "maps": dict(zip([case.host.name for case in now.hosts], maps, strict=True))}
+
+
+def _result(now: Audit, then: Audit | None, output: Output, report: str) -> dict[str, t.Any]:
+    verdict = json_report.verdict(now, then)
+    status = max(now.status, then.status if then else 0)
+    written = list(_written(now, then, output, report))
+    result = {
+        "changed": any(file.changed for file in written),
+        "status": status,
+        "summary": {**json_report.summary(now), "verdict": verdict},
+        "findings": json_report.findings(now.findings, now),
+        "hosts": json_report.hosts(now),
+        "rows": [json_report.row(case, pins=False) for case in now.rows],
+        "report": report,
+    }
+    if then is not None:
+        result["target"] = {
+            "release": then.scheduler.release,
+            "status": then.status,
+            "summary": json_report.summary(then),
+            "findings": json_report.findings(then.findings, then),
+            "new": json_report.findings(new_findings(now, then), then),
+        }
+    if written:
+        result["diff"] = [file.diff() for file in written if file.changed]
+    if status >= FAIL_ON[output.fail_on]:
+        result |= {"failed": True, "msg": verdict}
+    return result
+
+
+def _written(now: Audit, then: Audit | None, output: Output, report: str) -> t.Iterator[Written]:
+    """Write the files; nothing is written where one of them has no folder to go to."""
+    texts = []
+    if output.report_path:
+        texts.append((output.report_path, report))
+    if output.json_path:
+        plain = json_report.document(now, then)
+        texts.append((output.json_path, json.dumps(plain, indent=1) + "\n"))
+    for path, _ in texts:
+        folder = os.path.dirname(os.path.realpath(os.path.expanduser(path)))
+        if not os.path.isdir(folder):
+            raise InputError("the folder does not exist", "a folder that exists", folder)
+    for path, content in texts:
+        yield write(path, content, check=output.check)

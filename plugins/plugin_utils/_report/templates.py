@@ -1,0 +1,72 @@
+# Copyright (c) Pinguard contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The templates of reports."""
+
+from __future__ import annotations
+
+import pathlib
+import textwrap
+import typing as t
+
+import jinja2
+
+from .naming import compact, counted
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterable
+
+FOLDER = pathlib.Path(__file__).parent / "templates"
+
+
+def render(name: str, **values: t.Any) -> str:
+    """Fill in a template of :data:`FOLDER`."""
+    return _ENVIRONMENT.get_template(name).render(values)
+
+
+def printable(value: object) -> str:
+    r"""Show a value on one line without characters that a terminal would obey.
+
+    >>> printable("a\x1b[2Jb")
+    'a?[2Jb'
+    """
+    text = " ".join(str(value).split())
+    return "".join(character if character.isprintable() else "?" for character in text)
+
+
+def wrapped(value: str, width: int, first: str = "", rest: str = "") -> str:
+    """Break a text in lines of at most ``width`` columns, with what starts the lines.
+
+    A command of several lines keeps them.
+    """
+    lines: list[str] = []
+    for line in value.splitlines() or [""]:
+        lines += textwrap.wrap(
+            printable(line),
+            max(width, 40),
+            initial_indent=rest if lines else first,
+            subsequent_indent=rest,
+            break_long_words=False,
+            break_on_hyphens=False,
+        ) or [first.rstrip()]
+    return "\n".join(lines)
+
+
+def _padded(cells: Iterable[str], widths: Iterable[int]) -> str:
+    return "  ".join(
+        printable(cell).ljust(width) for cell, width in zip(cells, widths, strict=True)
+    ).rstrip()
+
+
+_ENVIRONMENT = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(FOLDER),
+    undefined=jinja2.StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=True,
+    autoescape=False,  # Plain text, not HTML.
+    finalize=lambda value: "" if value is None else value,
+)
+_ENVIRONMENT.filters.update(
+    compact=compact, counted=counted, padded=_padded, printable=printable, wrapped=wrapped
+)

@@ -1,0 +1,143 @@
+# Copyright (c) Pinguard contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The report of an audit for a terminal."""
+
+from __future__ import annotations
+
+import typing as t
+
+from .._model.flavor import NO_IMAGE
+from .._rules.audit import new_findings
+from . import templates
+from .cpu_map import WIDTH
+from .grouping import grouped
+from .json_report import kind, verdict
+from .naming import compact
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .._nova.outcome import Outcome
+    from .._rules.audit import Audit
+    from .._rules.rule import FlavorCase
+
+_FLAVORS = 32
+"""Columns that names of flavors may take in the table."""
+
+
+def report(now: Audit, then: Audit | None = None, width: int = WIDTH) -> str:
+    """Write the report: verdict, hosts, table, findings, and what a target release changes."""
+    return templates.render(
+        "report.txt.j2",
+        verdict=verdict(now, then),
+        width=width,
+        audit=now,
+        hosts=_hosts(now),
+        table=_Table(now, width) if now.rows else None,
+        groups=grouped(now.findings),
+        target=then.scheduler.release if then else "",
+        changes=list(_changes(now, then)) if then else [],
+        new=grouped(new_findings(now, then)) if then else (),
+    )
+
+
+def label(index: int) -> str:
+    """Name the columns A to Z, then AA and on.
+
+    >>> label(0), label(26)
+    ('A', 'AA')
+    """
+    letters = ""
+    index += 1
+    while index:
+        index, rest = divmod(index - 1, 26)
+        letters = chr(ord("A") + rest) + letters
+    return letters
+
+
+def _hosts(audit: Audit) -> list[dict[str, str]]:
+    return [
+        {
+            "label": label(index),
+            "names": compact(case.names),
+            "kind": f"{kind(case)}{', SMT' if case.host.topology.hyperthreading else ''}",
+            "release": case.release.name,
+            "fault": str(case.fault) if case.fault else "",
+        }
+        for index, case in enumerate(audit.hosts)
+    ]
+
+
+class _Table:
+    """Flavors by host classes, cut in bands of columns that a line takes."""
+
+    def __init__(self, audit: Audit, width: int) -> None:
+        self.reasons: dict[str, int] = {}
+        rows: dict[tuple[str, ...], list[str]] = {}
+        for case in audit.rows:
+            cells = tuple(map(self._cell, case.outcomes))
+            rows.setdefault(cells, []).append(_name(case))
+        names = [compact(members, "flavor", 2) for members in rows.values()]
+        first = min(max(map(len, [*names, "flavor"])), max(_FLAVORS, width // 3))
+        labels = [label(index) for index in range(len(audit.hosts))]
+        columns = list(zip(*rows, strict=True))
+        widths = [
+            max(map(len, [text, *column])) for text, column in zip(labels, columns, strict=True)
+        ]
+        self.bands = []
+        start = 0
+        while start < len(labels):
+            end, left = start, width - first
+            while end < len(labels) and (end == start or left >= widths[end] + 2):
+                left -= widths[end] + 2
+                end += 1
+            self.bands.append(
+                {
+                    "widths": [first, *widths[start:end]],
+                    "rows": [
+                        ["flavor", *labels[start:end]],
+                        *(
+                            [name, *cells[start:end]]
+                            for name, cells in zip(names, rows, strict=True)
+                        ),
+                    ],
+                }
+            )
+            start = end
+
+    def _cell(self, outcome: Outcome) -> str:
+        if outcome.boots:
+            unit = "PCPU" if "PCPU" in outcome.allocation else "VCPU"
+            return f"{unit}, fallback" if outcome.query == "fallback" else unit
+        if outcome.stage == "startup":
+            return "down"
+        number = self.reasons.setdefault(
+            f"{outcome.stage}: {outcome.reason}", len(self.reasons) + 1
+        )
+        return f"{outcome.stage} [{number}]"
+
+
+def _name(case: FlavorCase) -> str:
+    return case.flavor.name + ("" if case.image is NO_IMAGE else f" + {case.image.name}")
+
+
+def _changes(now: Audit, then: Audit) -> Iterator[tuple[str, str, str, str]]:
+    """List where the target release boots what is refused now, or the other way round."""
+    known = {
+        (_name(case), host.host.name): outcome
+        for case in now.rows
+        for host, outcome in zip(case.hosts, case.outcomes, strict=True)
+    }
+    for case in then.rows:
+        found: dict[tuple[str, str], list[str]] = {}
+        for host, outcome in zip(case.hosts, case.outcomes, strict=True):
+            before = known.get((_name(case), host.host.name))
+            if before is not None and _short(before) != _short(outcome):
+                found.setdefault((_short(before), _short(outcome)), []).extend(host.names)
+        for (before_text, after_text), names in found.items():
+            yield _name(case), compact(names), before_text, after_text
+
+
+def _short(outcome: Outcome) -> str:
+    return f"boots by the {outcome.query} query" if outcome.boots else f"refused ({outcome.stage})"

@@ -1,0 +1,54 @@
+# Copyright (c) Pinguard contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""cpu_shared_set and cpu_dedicated_set share CPUs.
+
+nova-compute compares both sets when it starts and refuses any CPU that is in both. With
+vcpu_pin_set it does not compare them; HC-03 speaks there.
+
+Source: ``nova/virt/libvirt/driver.py``, ``_check_cpu_set_configuration``.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...module_utils._read.cpu_list import to_text
+from . import hosts
+from .examples import a_host, new_style
+from .rule import Detail, HostCase, Rule, Severity
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def _check(case: HostCase) -> Iterator[Detail]:
+    config = case.host.config
+    shared = hosts.cpus_of(case, "cpu_shared_set") or 0
+    dedicated = hosts.cpus_of(case, "cpu_dedicated_set") or 0
+    both = shared & dedicated
+    if not both or config.vcpu_pin_set:
+        return
+    rest = {"cpu_shared_set": shared & ~both} if shared != both else {}
+    yield Detail(
+        f"CPU {to_text(both)} is in cpu_shared_set ({to_text(shared)}) and in "
+        f"cpu_dedicated_set ({to_text(dedicated)})",
+        "nova-compute does not start: InvalidConfiguration",
+        hosts.snippet(**rest)
+        if rest
+        else hosts.snippet(cpu_dedicated_set=dedicated & ~both)
+        if dedicated != both
+        else hosts.split(case, both),
+        config.where("cpu_shared_set"),
+    )
+
+
+RULE = Rule(
+    code="HC-01",
+    severity=Severity.ERROR,
+    title="cpu_shared_set and cpu_dedicated_set share CPUs",
+    subject=HostCase,
+    check=_check,
+    bad=lambda: a_host(cpu_shared_set="0-3", cpu_dedicated_set="2-7"),
+    good=new_style,
+)

@@ -1,0 +1,83 @@
+# Copyright (c) Pinguard contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Legacy host that pinned guests reach by the fallback query alone.
+
+It reports no PCPU, so the first query of a pinned guest passes it by. The second one, for VCPU,
+finds it, unless [workarounds] disable_fallback_pcpu_query is on at the scheduler.
+
+Source: ``nova/scheduler/manager.py``, ``select_destinations``; ``nova/conf/workarounds.py``.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from .._model.host import Scheduler
+from . import flavors, hosts
+from .examples import a_flavor, a_fleet, a_host, new_style
+from .rule import Detail, FleetCase, Rule, Severity
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .rule import FlavorCase, HostCase
+
+
+def _check(case: FleetCase) -> Iterator[Detail]:
+    old = [host for host in case.hosts if host.sets is not None and host.sets.legacy]
+    if case.scheduler.disable_fallback_pcpu_query:
+        yield from _lost(case, old)
+        return
+    landing = hosts.pinned_here(case)
+    for host in old:
+        name = host.host.name
+        if name in landing:
+            yield Detail(
+                f"{name} has no PCPU; {hosts.named(landing[name])} come by the VCPU fallback",
+                "they can land here no more once disable_fallback_pcpu_query is on",
+                "move the host to cpu_dedicated_set before the fallback goes",
+                host.host.config.where("vcpu_pin_set"),
+                None if hosts.unconfigured(host) else Severity.INFO,
+                (name,),
+            )
+
+
+def _lost(case: FleetCase, old: list[HostCase]) -> Iterator[Detail]:
+    """Tell of flavors that boot nowhere while legacy hosts stand by."""
+    stranded: tuple[FlavorCase, ...] = tuple(
+        flavor
+        for flavor in filter(flavors.pinned, case.flavors)
+        if not flavor.refusal and not any(outcome.boots for outcome in flavor.outcomes)
+    )
+    if old and stranded:
+        yield Detail(
+            f"disable_fallback_pcpu_query is on, and hosts such as {old[0].host.name} have no PCPU",
+            f"no pinned guest can land on them; {hosts.named(stranded)} boot nowhere",
+            "move the hosts to cpu_dedicated_set, or until then\n"
+            "[workarounds]\ndisable_fallback_pcpu_query = false",
+            "[workarounds] disable_fallback_pcpu_query",
+            Severity.ERROR,
+            tuple(host.host.name for host in old),
+        )
+
+
+def _strict(host: HostCase) -> FleetCase:
+    fleet = a_fleet(a_flavor(host, fallback=False, cpu_policy="dedicated"), hosts=(host,))
+    return FleetCase(
+        Scheduler(fleet.scheduler.release, disable_fallback_pcpu_query=True),
+        fleet.release,
+        fleet.hosts,
+        fleet.flavors,
+    )
+
+
+RULE = Rule(
+    code="HC-66",
+    severity=Severity.WARNING,
+    title="Legacy host that pinned guests reach by the fallback query alone",
+    subject=FleetCase,
+    check=_check,
+    bad=lambda: _strict(a_host()),
+    good=lambda: _strict(new_style()),
+)

@@ -1,0 +1,61 @@
+# Copyright (c) Pinguard contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Pinned CPUs and isolated CPUs differ.
+
+Guests of one flavor then run undisturbed or beside the host's own tasks, as luck has it; a thread
+that is not isolated disturbs its sibling that is. Isolated CPUs in no set do nothing for guests.
+
+Source: kernel ``Documentation/admin-guide/kernel-parameters.txt``, ``isolcpus``.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...module_utils._read.cpu_list import to_text
+from .._model.host import Isolation
+from . import hosts
+from .examples import new_style
+from .rule import Detail, HostCase, Rule, Severity
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def _check(case: HostCase) -> Iterator[Detail]:
+    isolated = hosts.isolated(case)
+    if case.sets is None or hosts.unconfigured(case) or not isolated:
+        return
+    pinned = case.sets.pinnable
+    loose = pinned & ~isolated
+    siblings = sum(core for core in case.host.topology.cores if core & loose)
+    beside = isolated & siblings
+    if loose and (beside or isolated & pinned):
+        yield Detail(
+            f"pinned CPUs {to_text(loose)} are not isolated, "
+            + (f"their siblings {to_text(beside)} are" if beside else "the others are"),
+            "host tasks run on them, beside guests that count on isolation",
+            f"isolcpus={to_text(isolated | loose)} on the kernel's command line",
+            case.host.config.where("vcpu_pin_set" if case.sets.legacy else "cpu_dedicated_set"),
+        )
+    idle = isolated & ~(case.sets.shared | case.sets.dedicated | case.host.data_path_cpus)
+    if idle and not case.sets.legacy:
+        yield Detail(
+            f"isolated CPUs {to_text(idle)} are in no set",
+            "neither guests nor the kernel's scheduler use them; fine for a data path",
+            "add them to cpu_dedicated_set, or tell of the data path in data_path_cpus",
+            "kernel command line",
+            Severity.INFO,
+        )
+
+
+RULE = Rule(
+    code="HC-68",
+    severity=Severity.ERROR,
+    title="Pinned CPUs and isolated CPUs differ",
+    subject=HostCase,
+    check=_check,
+    bad=lambda: new_style(isolation=Isolation(domain=0xFEFE)),
+    good=lambda: new_style(isolation=Isolation(domain=0xFEFEFEFE)),
+)

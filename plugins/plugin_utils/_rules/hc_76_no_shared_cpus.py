@@ -1,0 +1,59 @@
+# Copyright (c) Pinguard contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Host with dedicated CPUs alone.
+
+It reports no VCPU, so floating guests do not land, and emulator threads find no shared CPUs: those
+of pinned guests run on the guests' own.
+
+Source: ``nova/virt/libvirt/driver.py``, ``_get_vcpu_available``, ``_get_guest_numa_config``.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...module_utils._read.cpu_list import size
+from . import hosts
+from .examples import a_flavor, a_fleet, a_host, new_style
+from .rule import Detail, FleetCase, Rule, Severity
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def _check(case: FleetCase) -> Iterator[Detail]:
+    landing = hosts.pinned_here(case)
+    for host in case.hosts:
+        if host.sets is None or host.sets.shared or not host.sets.dedicated:
+            continue
+        name, count = host.host.name, size(host.sets.dedicated)
+        beside = tuple(
+            flavor
+            for flavor in landing.get(name, ())
+            if flavor.guest and flavor.guest.emulator_threads_policy != "isolate"
+        )
+        yield Detail(
+            f"{name} has no shared CPUs: VCPU 0, PCPU {count}",
+            "floating guests cannot land; emulator policy share cannot be met"
+            + (f", emulator threads of {hosts.named(beside)} run on pinned CPUs" if beside else ""),
+            "move a core of each cell from cpu_dedicated_set to cpu_shared_set, or tell the "
+            "aggregate's flavors hw:emulator_threads_policy=isolate",
+            host.host.config.where("cpu_dedicated_set"),
+            None if beside else Severity.INFO,
+            (name,),
+        )
+
+
+RULE = Rule(
+    code="HC-76",
+    severity=Severity.WARNING,
+    title="Host with dedicated CPUs alone",
+    subject=FleetCase,
+    check=_check,
+    bad=lambda: a_fleet(
+        a_flavor(host := a_host(cpu_dedicated_set="1-15,17-31"), cpu_policy="dedicated"),
+        hosts=(host,),
+    ),
+    good=lambda: a_fleet(a_flavor(host := new_style(), cpu_policy="dedicated"), hosts=(host,)),
+)
