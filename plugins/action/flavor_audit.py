@@ -51,6 +51,7 @@ class ActionModule(ActionBase):
             args["report_path"],
             args["json_path"],
             self._task.check_mode,
+            self._task.diff,
             min(shutil.get_terminal_size((100, 24)).columns, 160),
         )
         try:
@@ -69,7 +70,8 @@ class ActionModule(ActionBase):
         self, args: dict[str, t.Any], task_vars: dict[str, t.Any]
     ) -> tuple[Sources, tuple[str, ...]]:
         """Take facts from the hosts' variables unless a file or folder is named."""
-        named, missing = None, ()
+        named: dict[str, t.Any] | None = None
+        missing: tuple[str, ...] = ()
         if args["fleet"] is None and args["facts"] is None:
             named, missing = facts_of(args["hosts"], task_vars)
         return (

@@ -41,8 +41,7 @@ class Limits:
     ram_allocation_ratio: float = 1.0
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Seat:
+class Seat(t.NamedTuple):
     """Where one guest cell ends up."""
 
     cell: int
@@ -65,9 +64,11 @@ class Pinning:
     """Threads that the guest uses of a core; 1 where it takes them as they come."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Fitted:
-    """A guest with its place on a host."""
+class Fitted(t.NamedTuple):
+    """A guest with its place on a host.
+
+    A named tuple, as seats are: a fit takes hardly longer than making a frozen dataclass.
+    """
 
     guest: Guest
     seats: tuple[Seat, ...]
@@ -300,6 +301,7 @@ class _Search:
         self.fitting: set[tuple[int, int]] = set()
         self.failing: set[tuple[int, int]] = set()
         self.steps = 0
+        self.changed = False
 
     def run(self) -> Fitted | None:
         """Try the selections in lexicographic order.
@@ -310,16 +312,14 @@ class _Search:
         wanted = len(self.guest.cells)
         chosen: list[int] | None = list(range(wanted))
         while chosen is not None and self.steps < MOST_STEPS:
-            before = self._state()
-            failed = self._attempt([self.cells[index] for index in chosen])
+            self.changed = False
+            hosts = [self.cells[index] for index in chosen]
+            failed = self._attempt(hosts)
             if failed is None:
-                return self._seated([self.cells[index] for index in chosen])
-            settled = before == self._state()
-            chosen = _next_selection(chosen, failed if settled else wanted - 1, len(self.cells))
+                return self._seated(hosts)
+            place = wanted - 1 if self.changed else failed
+            chosen = _next_selection(chosen, place, len(self.cells))
         return None
-
-    def _state(self) -> tuple[object, ...]:
-        return (*self.wishes, *self.ids, len(self.fitting), len(self.failing))
 
     def _attempt(self, hosts: Sequence[HostCell]) -> int | None:
         """Match the guest cells in turn; None on success, else the index that failed."""
@@ -338,21 +338,25 @@ class _Search:
             fits = self._check(index, host)
             if caches:
                 (self.fitting if fits else self.failing).add(key)
+                self.changed = True
             if not fits:
                 return False
         self._claim(index, host)
         return True
 
     def _claim(self, index: int, host: HostCell) -> None:
-        if self.release.fit_caches:
+        if self.release.fit_caches and self.ids[index] != host.id:
             self.ids[index] = host.id
+            self.changed = True
 
     def _check(self, index: int, host: HostCell) -> bool:
         cell = self.guest.cells[index]
         size_kb = _page_size(host, cell, self.wishes[index], self.release)
         if size_kb is None:
             return False
-        self.wishes[index] = size_kb
+        if self.wishes[index] != size_kb:
+            self.wishes[index] = size_kb
+            self.changed = True
         if not _takes(host, cell, 0 if index else self.extra, self.release):
             return False
         # A pinned cell is rewritten once it is packed, though the limits may refuse it yet.
@@ -371,10 +375,12 @@ class _Search:
         return Fitted(
             self.guest,
             tuple(
-                Seat(host.id, checked, wish or cell.page_size_kb)
-                for host, checked, wish, cell in zip(
-                    hosts, self.checked, self.wishes, self.guest.cells, strict=True
-                )
+                [
+                    Seat(host.id, checked, wish or cell.page_size_kb)
+                    for host, checked, wish, cell in zip(
+                        hosts, self.checked, self.wishes, self.guest.cells, strict=True
+                    )
+                ]
             ),
         )
 

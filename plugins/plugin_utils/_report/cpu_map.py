@@ -10,7 +10,7 @@ import typing as t
 
 from ...module_utils._read.cpu_list import ids, parse_nova, to_text
 from ...module_utils._read.errors import InputError
-from . import templates
+from . import rendering
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,11 +77,12 @@ def cpu_map(case: HostCase, width: int = WIDTH) -> str:
         for cell in host.topology.cells
     ]
     placed = sum(cell.cpuset for cell in host.topology.cells)
-    rest = [(1 << cpu,) for cpu in ids(host.topology.present & ~placed)]
+    rest: list[tuple[int, ...]] = [(1 << cpu,) for cpu in ids(host.topology.present & ~placed)]
     used = {letter for mark in marks.values() for letter in mark}
-    return templates.render(
+    return rendering.render(
         "cpu_map.txt.j2",
         case=case,
+        width=width,
         fault=str(case.fault) if case.fault else "",
         sets=_sets(sorted_),
         cells=cells,

@@ -95,7 +95,8 @@ def verdict(now: Audit, then: Audit | None = None) -> str:
     told += f" ({' and '.join(about)} with errors)" if about else ""
     text = f"{WORDS[status]}: {scope} at Nova {now.scheduler.release}: {told}"
     if then is not None:
-        text += f"; {len(new_findings(now, then))} more at {then.scheduler.release}"
+        fresh = len(new_findings(now, then))
+        text += f"; {counted(fresh, 'more finding')} at {then.scheduler.release}"
     return text + "."
 
 

@@ -38,23 +38,25 @@ def ranges(names: Iterable[str]) -> list[str]:
     return result
 
 
-def _key(name: str) -> tuple[str, str, int, int, str]:
-    """Take a name apart at its last number: what is before, after, how wide it is, the number."""
+_Key = tuple[str, str, int, str]
+
+
+def _key(name: str) -> _Key:
+    """Take a name apart at its last number: what is before, after, the number, its digits."""
     found = _NUMBERED.fullmatch(name)
     if not found:
-        return name, "", 0, -1, name
+        return name, "", -1, ""
     before, digits, after = found.groups()
-    # Without leading zeros 9 is followed by 10.
-    return before, after, len(digits) if digits[0] == "0" else 0, int(digits), name
+    return before, after, int(digits), digits
 
 
-def _follows(left: tuple[str, str, int, int, str], right: tuple[str, str, int, int, str]) -> bool:
-    padded = left[2] and (right[2] == left[2] or (not right[2] and len(str(right[3])) == left[2]))
-    return (
-        left[3] >= 0
-        and left[:2] == right[:2]
-        and (left[2] == right[2] or bool(padded))
-        and right[3] == left[3] + 1
+def _follows(left: _Key, right: _Key) -> bool:
+    before, after, number, digits = left
+    return number >= 0 and right == (
+        before,
+        after,
+        number + 1,
+        str(number + 1).zfill(len(digits)),
     )
 
 

@@ -35,6 +35,7 @@ class Output:
     report_path: str | None = None
     json_path: str | None = None
     check: bool = False
+    diff: bool = False
     width: int = WIDTH
 
 
@@ -105,7 +106,7 @@ def _result(now: Audit, then: Audit | None, output: Output, report: str) -> dict
             "findings": json_report.findings(then.findings, then),
             "new": json_report.findings(new_findings(now, then), then),
         }
-    if written:
+    if output.diff:
         result["diff"] = [file.diff() for file in written if file.changed]
     if status >= FAIL_ON[output.fail_on]:
         result |= {"failed": True, "msg": verdict}

@@ -9,7 +9,7 @@ import typing as t
 
 from .._model.flavor import NO_IMAGE
 from .._rules.audit import new_findings
-from . import templates
+from . import rendering
 from .cpu_map import WIDTH
 from .grouping import grouped
 from .json_report import kind, verdict
@@ -22,13 +22,15 @@ if t.TYPE_CHECKING:
     from .._rules.audit import Audit
     from .._rules.rule import FlavorCase
 
+_ROWS = 60
+"""Rows of the table from which on equal ones are folded."""
 _FLAVORS = 32
 """Columns that names of flavors may take in the table."""
 
 
 def report(now: Audit, then: Audit | None = None, width: int = WIDTH) -> str:
     """Write the report: verdict, hosts, table, findings, and what a target release changes."""
-    return templates.render(
+    return rendering.render(
         "report.txt.j2",
         verdict=verdict(now, then),
         width=width,
@@ -69,19 +71,34 @@ def _hosts(audit: Audit) -> list[dict[str, str]]:
     ]
 
 
+def _folded(rows: list[tuple[str, tuple[str, ...]]]) -> list[tuple[str, tuple[str, ...]]]:
+    """Put rows with the same cells together."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for name, cells in rows:
+        found.setdefault(cells, []).append(name)
+    return [
+        (names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more", cells)
+        for cells, names in found.items()
+    ]
+
+
 class _Table:
     """Flavors by host classes, cut in bands of columns that a line takes."""
 
     def __init__(self, audit: Audit, width: int) -> None:
         self.reasons: dict[str, int] = {}
-        rows: dict[tuple[str, ...], list[str]] = {}
+        rows: list[tuple[str, tuple[str, ...]]] = []
         for case in audit.rows:
             cells = tuple(map(self._cell, case.outcomes))
-            rows.setdefault(cells, []).append(_name(case))
-        names = [compact(members, "flavor", 2) for members in rows.values()]
-        first = min(max(map(len, [*names, "flavor"])), max(_FLAVORS, width // 3))
+            rows.append((_name(case), cells))
+        if len(rows) > _ROWS:
+            rows = _folded(rows)
+        first = min(
+            max(map(len, ["flavor", *(name for name, _ in rows)])), max(_FLAVORS, width // 3)
+        )
+        names = [name if len(name) <= first else name[: first - 3] + "..." for name, _ in rows]
         labels = [label(index) for index in range(len(audit.hosts))]
-        columns = list(zip(*rows, strict=True))
+        columns = list(zip(*(cells for _, cells in rows), strict=True))
         widths = [
             max(map(len, [text, *column])) for text, column in zip(labels, columns, strict=True)
         ]
@@ -99,7 +116,7 @@ class _Table:
                         ["flavor", *labels[start:end]],
                         *(
                             [name, *cells[start:end]]
-                            for name, cells in zip(names, rows, strict=True)
+                            for name, (_, cells) in zip(names, rows, strict=True)
                         ),
                     ],
                 }

@@ -14,7 +14,7 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils._read.cpu_list import to_text
-from . import hosts
+from . import host_sets, hosts
 from .examples import a_host, new_style
 from .rule import Detail, HostCase, Rule, Severity
 
@@ -24,8 +24,8 @@ if t.TYPE_CHECKING:
 
 def _check(case: HostCase) -> Iterator[Detail]:
     config = case.host.config
-    shared = hosts.cpus_of(case, "cpu_shared_set") or 0
-    dedicated = hosts.cpus_of(case, "cpu_dedicated_set") or 0
+    shared = hosts.listed(case, "cpu_shared_set")
+    dedicated = hosts.listed(case, "cpu_dedicated_set")
     both = shared & dedicated
     if not both or config.vcpu_pin_set:
         return
@@ -34,11 +34,11 @@ def _check(case: HostCase) -> Iterator[Detail]:
         f"CPU {to_text(both)} is in cpu_shared_set ({to_text(shared)}) and in "
         f"cpu_dedicated_set ({to_text(dedicated)})",
         "nova-compute does not start: InvalidConfiguration",
-        hosts.snippet(**rest)
+        host_sets.snippet(**rest)
         if rest
-        else hosts.snippet(cpu_dedicated_set=dedicated & ~both)
+        else host_sets.snippet(cpu_dedicated_set=dedicated & ~both)
         if dedicated != both
-        else hosts.split(case, both),
+        else host_sets.split(case, both),
         config.where("cpu_shared_set"),
     )
 

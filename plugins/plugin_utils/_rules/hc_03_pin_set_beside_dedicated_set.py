@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import typing as t
 
-from . import hosts
+from . import host_sets, hosts
 from .examples import a_host, legacy
 from .rule import Detail, HostCase, Rule, Severity
 
@@ -26,10 +26,10 @@ def _check(case: HostCase) -> Iterator[Detail]:
     if not (case.release.dedicated_set and config.vcpu_pin_set and config.cpu_dedicated_set):
         return
     fix = f"remove vcpu_pin_set from [DEFAULT] ({config.where('vcpu_pin_set')})"
-    dedicated = hosts.cpus_of(case, "cpu_dedicated_set")
-    rest = (hosts.cpus_of(case, "vcpu_pin_set") or 0) & ~(dedicated or 0)
+    dedicated = hosts.listed(case, "cpu_dedicated_set")
+    rest = hosts.listed(case, "vcpu_pin_set") & ~dedicated
     if dedicated and rest and not config.cpu_shared_set:
-        fix += " and set\n" + hosts.snippet(cpu_shared_set=rest)
+        fix += " and set\n" + host_sets.snippet(cpu_shared_set=rest)
     yield Detail(
         f"vcpu_pin_set = {config.vcpu_pin_set} and cpu_dedicated_set = {config.cpu_dedicated_set} "
         "are both set",

@@ -15,7 +15,7 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils._read.cpu_list import size, to_text
-from . import hosts
+from . import host_sets, hosts
 from .examples import legacy, new_style
 from .rule import Detail, HostCase, Rule, Severity
 
@@ -25,7 +25,7 @@ if t.TYPE_CHECKING:
 
 def _check(case: HostCase) -> Iterator[Detail]:
     config = case.host.config
-    pins = hosts.cpus_of(case, "vcpu_pin_set")
+    pins = hosts.listed(case, "vcpu_pin_set")
     if not case.release.dedicated_set or not pins or config.cpu_dedicated_set:
         return
     beside = (
@@ -38,7 +38,8 @@ def _check(case: HostCase) -> Iterator[Detail]:
         f"alike{beside}",
         "floating vCPUs run on the CPUs of pinned ones; no PCPU is reported, and pinned guests "
         "come only by the fallback query",
-        f"remove vcpu_pin_set ({config.where('vcpu_pin_set')}) and set\n{hosts.split(case, pins)}",
+        f"remove vcpu_pin_set ({config.where('vcpu_pin_set')}) and set\n"
+        + host_sets.split(case, pins),
         config.where("vcpu_pin_set"),
     )
 

@@ -35,15 +35,15 @@ def _check(case: HostCase) -> Iterator[Detail]:
             f"all {size(host.topology.online)} online CPUs are for guests, isolated or polled",
             f"the host runs on shared CPUs {to_text(case.sets.shared)}, beside floating guests",
             "leave a core of each cell out of every set, if the host needs one of its own",
+            host.config.where(hosts.read_options(case)[0][0]),
             severity=Severity.INFO,
         )
         return
-    core = host.topology.cores[0] if host.topology.cores else 1
-    kept = case.sets.dedicated & ~core
+    kept = case.sets.dedicated & ~sum(hosts.first_cores(host.topology))
     yield Detail(
         f"cpu_dedicated_set = {to_text(case.sets.dedicated)} leaves no online CPU to the host",
         "host daemons, interrupts and emulator threads run on the CPUs of pinned guests",
-        f"[compute]\ncpu_dedicated_set = {to_text(kept)}\n(better: a core of each cell less)"
+        f"[compute]\ncpu_dedicated_set = {to_text(kept)}\n(a core of each cell less)"
         if kept
         else "leave a core out of cpu_dedicated_set",
         host.config.where("cpu_dedicated_set"),

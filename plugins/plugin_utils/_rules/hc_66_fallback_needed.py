@@ -34,8 +34,8 @@ def _check(case: FleetCase) -> Iterator[Detail]:
         name = host.host.name
         if name in landing:
             yield Detail(
-                f"{name} has no PCPU; {hosts.named(landing[name])} come by the VCPU fallback",
-                "they can land here no more once disable_fallback_pcpu_query is on",
+                f"{name} has no PCPU; the VCPU fallback alone brings {hosts.named(landing[name])}",
+                "no pinned guest lands here any more once disable_fallback_pcpu_query is on",
                 "move the host to cpu_dedicated_set before the fallback goes",
                 host.host.config.where("vcpu_pin_set"),
                 None if hosts.unconfigured(host) else Severity.INFO,

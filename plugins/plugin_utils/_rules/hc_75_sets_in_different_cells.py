@@ -32,7 +32,7 @@ def _check(case: HostCase) -> Iterator[Detail]:
     if 2 * len(dedicated) > len(cells):
         return
     yield Detail(
-        f"shared CPUs are in cells {_text(shared)} alone, dedicated ones in {_text(dedicated)}",
+        f"cells with shared CPUs: {_text(shared)}; with dedicated CPUs: {_text(dedicated)}",
         "no mixed guest fits a cell, and "
         f"{len(cells) - len(dedicated)} of {len(cells)} cells have no room for pinned guests",
         "put some cores of each cell into both sets",

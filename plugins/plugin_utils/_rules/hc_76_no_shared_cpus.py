@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Host with dedicated CPUs alone.
 
-It reports no VCPU, so floating guests do not land, and emulator threads find no shared CPUs: those
-of pinned guests run on the guests' own.
+It reports no VCPU, so floating guests do not land. Emulator policy share finds no shared CPUs here:
+it leaves the emulator threads of a pinned guest on the guest's own.
 
 Source: ``nova/virt/libvirt/driver.py``, ``_get_vcpu_available``, ``_get_guest_numa_config``.
 """
@@ -28,21 +28,31 @@ def _check(case: FleetCase) -> Iterator[Detail]:
         if host.sets is None or host.sets.shared or not host.sets.dedicated:
             continue
         name, count = host.host.name, size(host.sets.dedicated)
+        where = host.host.config.where("cpu_dedicated_set")
+        yield Detail(
+            f"{name} has no shared CPUs: VCPU 0, PCPU {count}",
+            "floating guests cannot land here",
+            "none is needed on a host for pinned guests; else move a core of each cell from "
+            "cpu_dedicated_set to cpu_shared_set",
+            where,
+            Severity.INFO,
+            (name,),
+        )
         beside = tuple(
             flavor
             for flavor in landing.get(name, ())
             if flavor.guest and flavor.guest.emulator_threads_policy != "isolate"
         )
-        yield Detail(
-            f"{name} has no shared CPUs: VCPU 0, PCPU {count}",
-            "floating guests cannot land; emulator policy share cannot be met"
-            + (f", emulator threads of {hosts.named(beside)} run on pinned CPUs" if beside else ""),
-            "move a core of each cell from cpu_dedicated_set to cpu_shared_set, or tell the "
-            "aggregate's flavors hw:emulator_threads_policy=isolate",
-            host.host.config.where("cpu_dedicated_set"),
-            None if beside else Severity.INFO,
-            (name,),
-        )
+        if beside:
+            yield Detail(
+                f"{name} has no shared CPUs for emulator threads, and takes {hosts.named(beside)}",
+                "hw:emulator_threads_policy=share cannot be met: with or without it, emulator "
+                "threads run on the guests' own pinned CPUs",
+                "move a core of each cell from cpu_dedicated_set to cpu_shared_set, or set "
+                "hw:emulator_threads_policy=isolate",
+                where,
+                hosts=(name,),
+            )
 
 
 RULE = Rule(

@@ -36,10 +36,10 @@ def _check(case: FleetCase) -> Iterator[Detail]:
         if not cores:
             continue
         yield Detail(
-            f"{host.host.name}: {size(usable)} CPUs in vcpu_pin_set, {whole} whole cores"
-            + (f", {split} of which a thread is missing" if split else ""),
-            f"at most {whole} vCPUs of isolate guests ({hosts.named(wishes)}) fit, "
-            f"Placement shows {size(usable)} VCPU",
+            f"vcpu_pin_set of {host.host.name}: {size(usable)} CPUs, whole cores: {whole}"
+            + (f", cores without one of their threads: {split}" if split else ""),
+            f"room for isolate guests ({hosts.named(wishes)}) ends at vCPU {whole}, "
+            f"Placement shows VCPU {size(usable)}",
             "list both threads of each core" if split else "count cores, not VCPU, for them",
             host.host.config.where("vcpu_pin_set"),
             None if split else Severity.INFO,

@@ -309,7 +309,8 @@ def test_a_page_size_once_chosen_sticks() -> None:
 
 
 REVERSED = (
-    "cpu_policy=dedicated numa_nodes=2 numa_cpus.0=0 numa_cpus.1=1-3 numa_mem.0=1024 numa_mem.1=3072"
+    "cpu_policy=dedicated numa_nodes=2 numa_cpus.0=0 numa_cpus.1=1-3"
+    " numa_mem.0=1024 numa_mem.1=3072"
 )
 
 
@@ -408,9 +409,7 @@ TWO_CELLS = st.tuples(host_cells(0), host_cells(1))
 
 def check_pins(cells: tuple[HostCell, ...], guest: Guest, found: Fitted) -> None:
     pins, reserved = found.pins, found.reserved
-    assert sorted(pins) == sorted(
-        vcpu for cell in guest.cells for vcpu in ids(cell.pcpuset)
-    )
+    assert sorted(pins) == sorted(vcpu for cell in guest.cells for vcpu in ids(cell.pcpuset))
     assert len(set(pins.values())) == len(pins)
     assert len(reserved) == (guest.emulator_threads_policy == "isolate")
     assert not reserved & set(pins.values())

@@ -70,7 +70,8 @@ def test_every_series_is_known() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "19.0.0", "stein", "35.0.0", "27.x", "banana", "1.2.3.4", "27.1.0.1", "-27", "2\n7"]
+    "text",
+    ["", "19.0.0", "stein", "35.0.0", "27.x", "banana", "1.2.3.4", "27.1.0.1", "-27", "2\n7"],
 )
 def test_other_texts_are_refused_in_one_line(text: str) -> None:
     with pytest.raises(InputError) as caught:

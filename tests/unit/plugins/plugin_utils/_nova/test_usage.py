@@ -76,12 +76,12 @@ def test_pins_that_are_taken_or_unknown_are_refused() -> None:
     host = host_cell("0-7")
     found = placed("cpu_policy=dedicated", host)
     (taken,) = usage.take((host,), found, NEW)
-    with pytest.raises(NovaError, match="CPUPinningInvalid.*0,4"):
+    with pytest.raises(NovaError, match=r"CPUPinningInvalid.*0,4"):
         usage.take((taken,), found, NEW)
     with pytest.raises(NovaError, match="CPUUnpinningInvalid"):
         usage.give_back((host,), found, NEW)
     shrunk = host_cell("1-3,5-7")
-    with pytest.raises(NovaError, match="CPUPinningUnknown.*0,4"):
+    with pytest.raises(NovaError, match=r"CPUPinningUnknown.*0,4"):
         usage.take((shrunk,), found, NEW)
     with pytest.raises(NovaError, match="CPUUnpinningUnknown"):
         usage.give_back((shrunk,), found, NEW)

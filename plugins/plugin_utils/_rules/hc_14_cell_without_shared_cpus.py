@@ -1,0 +1,62 @@
+# Copyright (c) Pinguard contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A NUMA cell has dedicated CPUs and no shared ones.
+
+The floating vCPUs of a guest cell run on the shared CPUs of its host cell, so mixed guests and
+floating ones with a NUMA topology never fit such a cell, and shared emulator threads of the guests
+there run in another. Where one cell has both kinds the others look forgotten; a cell kept for
+floating guests alone is a choice. HC-75 and HC-76 speak of hosts where nothing mixed fits.
+
+Source: ``nova/virt/hardware.py``, ``_numa_fit_instance_cell``.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...module_utils._read.cpu_list import to_text
+from . import host_sets
+from .examples import new_style
+from .rule import Detail, HostCase, Rule, Severity
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def _check(case: HostCase) -> Iterator[Detail]:
+    sets = case.sets
+    if sets is None or sets.legacy or not sets.shared or not sets.dedicated:
+        return
+    cells = [cell for cell in case.host.topology.cells if cell.cpuset & sets.dedicated]
+    bare = [cell for cell in cells if not cell.cpuset & sets.shared]
+    mixes = len(bare) < len(cells)
+    populated = sum(1 for cell in case.host.topology.cells if cell.cpus)
+    if not bare or (not mixes and 2 * len(cells) <= populated):
+        return
+    inside = sum(cell.cpuset & sets.dedicated for cell in bare)
+    moved = host_sets.first_cores(case.host.topology, inside & ~host_sets.pinned_cpus(case))
+    ids = ", ".join(str(cell.id) for cell in bare)
+    yield Detail(
+        f"cell{'s' if len(bare) > 1 else ''} {ids}: CPU {to_text(inside)} dedicated, none shared",
+        "mixed guests and floating guests with a NUMA topology never fit there; shared emulator "
+        "threads of guests there run in another cell",
+        host_sets.snippet(
+            cpu_shared_set=sets.shared | moved, cpu_dedicated_set=sets.dedicated & ~moved
+        )
+        if moved and sets.dedicated & ~moved
+        else "move a core of each cell from cpu_dedicated_set to cpu_shared_set",
+        case.host.config.where("cpu_shared_set"),
+        None if mixes else Severity.INFO,
+    )
+
+
+RULE = Rule(
+    code="HC-14",
+    severity=Severity.WARNING,
+    title="A NUMA cell has dedicated CPUs and no shared ones",
+    subject=HostCase,
+    check=_check,
+    bad=lambda: new_style(cpu_shared_set="0,16"),
+    good=new_style,
+)

@@ -1,0 +1,78 @@
+# Copyright (c) Pinguard contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Sets of CPUs that rules propose for a host, and what becomes of those in use."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...module_utils._read.cpu_list import to_text
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .._model.topology import Topology
+    from .rule import FlavorCase, FleetCase, HostCase
+
+
+def whole_cores(topology: Topology, cpus: int) -> int:
+    """Add the thread siblings of ``cpus`` to them."""
+    for core in topology.cores:
+        if core & cpus:
+            cpus |= core
+    return cpus
+
+
+def first_cores(topology: Topology, among: int) -> int:
+    """Take of each NUMA cell the first core that lies wholly in ``among``."""
+    found = 0
+    for cell in topology.cells:
+        inside = (core for core in topology.cores if core & cell.cpuset and not core & ~among)
+        found |= next(inside, 0)
+    return found
+
+
+def snippet(**options: int | str) -> str:
+    """Write options of ``[compute]`` as ``nova.conf`` has them; sets of CPUs as lists."""
+    rows = (
+        f"{name} = {to_text(value) if isinstance(value, int) else value}"
+        for name, value in options.items()
+    )
+    return "\n".join(("[compute]", *rows))
+
+
+def split(case: HostCase, among: int) -> str:
+    """Propose both sets out of ``among``: a core of each cell shared, the rest dedicated.
+
+    CPUs that guests are pinned to become dedicated.
+    """
+    topology = case.host.topology
+    shared = first_cores(topology, among & ~pinned_cpus(case))
+    dedicated = among & ~shared
+    proposed = {"cpu_shared_set": shared, "cpu_dedicated_set": dedicated}
+    return snippet(**{name: cpus for name, cpus in proposed.items() if cpus})
+
+
+def pinned_cpus(case: HostCase) -> int:
+    """List the host CPUs that running guests are pinned to (bitmask)."""
+    found = 0
+    for usage in case.host.usage:
+        found |= usage.pinned_cpus
+    return found
+
+
+def powers_off(case: HostCase) -> bool:
+    """Say whether nova-compute takes idle dedicated CPUs offline."""
+    config = case.host.config
+    return (
+        case.release.power_management
+        and config.cpu_power_management
+        and config.cpu_power_management_strategy == "cpu_state"
+    )
+
+
+def served(case: FleetCase) -> Iterator[tuple[HostCase, tuple[FlavorCase, ...]]]:
+    """List each host with the flavors that boot on it."""
+    for index, host in enumerate(case.hosts):
+        yield host, tuple(flavor for flavor in case.flavors if flavor.outcomes[index].boots)

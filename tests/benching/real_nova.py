@@ -1,0 +1,93 @@
+# Copyright (c) Pinguard contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Real Nova beside ours: the objects that its scheduler filter holds, and its calls."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import typing as t
+
+os.environ.setdefault("OS_NOVA_DISABLE_EVENTLET_PATCHING", "1")
+
+import nova.conf
+from nova import objects
+from nova.virt import hardware
+
+Data = dict[str, t.Any]
+
+
+class Nova:
+    """Nova, set up with its defaults and its log switched off."""
+
+    def __init__(self) -> None:
+        logging.disable(logging.CRITICAL)
+        objects.register_all()
+        nova.conf.CONF([], project="nova", default_config_files=[], default_config_dirs=[])
+        nova.conf.neutron.register_dynamic_opts(nova.conf.CONF)
+        self._image = objects.ImageMeta.from_dict({"name": "image", "properties": {}})
+
+    def flavor(self, flavor: Data) -> t.Any:
+        """Build a flavor."""
+        return objects.Flavor(
+            id=1,
+            name=flavor["name"],
+            flavorid=flavor["name"],
+            vcpus=flavor["vcpus"],
+            memory_mb=flavor["memory_mb"],
+            root_gb=1,
+            ephemeral_gb=0,
+            swap=0,
+            extra_specs=flavor["extra_specs"],
+        )
+
+    def host(self, host: Data) -> t.Any:
+        """Build a host's topology and load it as the scheduler does, from its stored form."""
+        cells = [
+            objects.NUMACell(
+                id=cell["id"],
+                cpuset=set(cell["cpuset"]),
+                pcpuset=set(cell["pcpuset"]),
+                memory=cell["memory"],
+                cpu_usage=cell["cpu_usage"],
+                memory_usage=cell["memory_usage"],
+                pinned_cpus=set(cell["pinned_cpus"]),
+                siblings=[set(core) for core in cell["siblings"]],
+                mempages=[
+                    objects.NUMAPagesTopology(size_kb=size, total=total, used=used, reserved=kept)
+                    for size, total, used, kept in cell["mempages"]
+                ],
+                socket=cell["id"],
+            )
+            for cell in host["cells"]
+        ]
+        text = json.dumps(objects.NUMATopology(cells=cells).obj_to_primitive())
+        return objects.NUMATopology.obj_from_primitive(json.loads(text))
+
+    def guest(self, flavor: t.Any) -> t.Any:
+        """Work out the constraints of a flavor."""
+        return hardware.numa_get_constraints(flavor, self._image)
+
+    def fit(self, host: t.Any, guest: t.Any) -> t.Any:
+        """Fit a fresh copy of the guest, as the filter does; None where it does not fit.
+
+        Source: ``nova/scheduler/filters/numa_topology_filter.py``, which copies the whole request.
+        """
+        return hardware.numa_fit_instance_to_host(host, guest.obj_clone(), provider_mapping=None)
+
+    def verdict(self, fitted: t.Any) -> tuple[int, ...] | None:
+        """List the host cells of a fitted guest."""
+        return None if fitted is None else tuple(cell.id for cell in fitted.cells)
+
+    def pins(self, fitted: t.Any) -> tuple[dict[int, int], frozenset[int]] | None:
+        """Give every pin and the host CPUs reserved for emulator threads."""
+        if fitted is None:
+            return None
+        pins: dict[int, int] = {}
+        kept: set[int] = set()
+        for cell in fitted.cells:
+            pins.update(cell.cpu_pinning or {})
+            kept |= cell.cpuset_reserved or set()
+        return pins, frozenset(kept)

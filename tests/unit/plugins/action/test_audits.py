@@ -1,0 +1,114 @@
+# Copyright (c) Pinguard contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import json
+import typing as t
+from unittest import mock
+
+import pytest
+from ansible.errors import AnsibleActionFail, AnsibleError
+from ansible.parsing.dataloader import DataLoader
+
+from ansible_collections.pinguard.nova.plugins.action import flavor_audit, host_audit
+
+if t.TYPE_CHECKING:
+    import pathlib
+
+
+class Variables(dict[str, t.Any]):
+    """Stands for the variables of all hosts."""
+
+    def raw_get(self, name: str) -> t.Any:
+        return self[name]
+
+
+def run(
+    action: t.Any, folder: pathlib.Path, known: dict[str, t.Any], **arguments: object
+) -> dict[str, t.Any]:
+    loader = DataLoader()
+    loader.set_basedir(str(folder))
+    task = mock.MagicMock(args=arguments, async_val=0, check_mode=False, diff=True)
+    hostvars = Variables(
+        {
+            name: {"ansible_facts": {"pinguard": host} if host else {}}
+            for name, host in known.items()
+        }
+    )
+    variables = {
+        "hostvars": hostvars,
+        "groups": {"compute": list(known)},
+        "ansible_play_knownall": list(known),
+    }
+    made = action.ActionModule(
+        task, mock.MagicMock(), mock.MagicMock(), loader, mock.MagicMock(), None
+    )
+    found: dict[str, t.Any] = made.run(task_vars=variables)
+    return found
+
+
+def test_hosts_of_the_play_are_audited_by_their_facts(
+    tmp_path: pathlib.Path, host: dict[str, t.Any], pinned: dict[str, t.Any]
+) -> None:
+    result = run(flavor_audit, tmp_path, {"a": host, "b": host, "c": None}, flavors=[pinned])
+    assert [each["names"] for each in result["hosts"]] == [["a", "b"]]
+    assert "no facts, so not audited: c" in str(result["warnings"])
+    assert result["changed"] is False
+
+
+def test_files_are_read_and_written(
+    tmp_path: pathlib.Path, host: dict[str, t.Any], pinned: dict[str, t.Any]
+) -> None:
+    (tmp_path / "fleet.json").write_text(json.dumps({"hosts": [{"name": "x", **host}]}))
+    (tmp_path / "flavors.json").write_text(json.dumps({"format": 1, "flavors": [pinned]}))
+    target = tmp_path / "report.txt"
+    result = run(
+        flavor_audit,
+        tmp_path,
+        {},
+        fleet="fleet.json",
+        flavors="flavors.json",
+        report_path=str(target),
+        fail_on="never",
+    )
+    assert target.read_text() == result["report"]
+    assert result["changed"] is True
+    assert [each["after"] for each in result["diff"]] == [result["report"]]
+
+
+def test_a_group_of_hosts_is_mapped(tmp_path: pathlib.Path, host: dict[str, t.Any]) -> None:
+    result = run(host_audit, tmp_path, {"a": host}, hosts=["compute"], fail_on="never")
+    assert "cell 0" in result["maps"]["a"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"flavors": []}, "hosts: no host has facts"),
+        ({"hosts": ["x"]}, "'x' is not in the inventory"),
+        ({"fleet": "none.yml"}, "none.yml: "),
+    ],
+)
+def test_bad_input_fails_in_one_line(
+    tmp_path: pathlib.Path, arguments: dict[str, t.Any], message: str
+) -> None:
+    with pytest.raises(AnsibleActionFail, match=message) as caught:
+        run(flavor_audit, tmp_path, {}, **arguments)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"fleet": "a", "facts": "b"}, "mutually exclusive"),
+        ({"fail_on": "x"}, "value of fail_on must be one of"),
+        ({"x": 1}, "Unsupported parameters"),
+    ],
+)
+def test_arguments_are_checked(
+    tmp_path: pathlib.Path, arguments: dict[str, t.Any], message: str
+) -> None:
+    for action in (flavor_audit, host_audit):
+        with pytest.raises(AnsibleError, match=message):
+            run(action, tmp_path, {}, **arguments)
