@@ -483,7 +483,7 @@ def _reduced(verdict: t.Any, cores: dict[int, int]) -> t.Any:
         return [_reduced(value, cores) for value in verdict]
     if not isinstance(verdict, dict):
         return verdict
-    reduced = {}
+    reduced: Data = {}
     for key, value in verdict.items():
         if key in ("cpu_pinning", "cpuset_reserved", "pinned_cpus"):
             cpus = value.values() if isinstance(value, dict) else value

@@ -157,7 +157,7 @@ def decided(row: Data, case: Data, folder: pathlib.Path) -> t.Any:
         return option(row, case, folder)
     if "startup" in row:
         config = host(case, row["startup"], folder).config
-        return answer(lambda: startup.check(config, NEWEST) or "ok")
+        return answer(lambda: startup.check(config, NEWEST)) or "ok"
     if "inventory" in row:
         return counts(host(case, row["inventory"], folder))
     flavor = flavors(case)[row.get("flavor") or row.get("query") or row["fit"]]

@@ -11,17 +11,19 @@ Source: ``nova/scheduler/manager.py``, ``select_destinations``; ``nova/conf/work
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
 from .._model.host import Scheduler
 from . import flavors, hosts
+from .cases import flavor_case
 from .examples import a_flavor, a_fleet, a_host, new_style
 from .rule import Detail, FleetCase, Rule, Severity
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .rule import FlavorCase, HostCase
+    from .rule import HostCase
 
 
 def _check(case: FleetCase) -> Iterator[Detail]:
@@ -44,32 +46,31 @@ def _check(case: FleetCase) -> Iterator[Detail]:
 
 
 def _lost(case: FleetCase, old: list[HostCase]) -> Iterator[Detail]:
-    """Tell of flavors that boot nowhere while legacy hosts stand by."""
-    stranded: tuple[FlavorCase, ...] = tuple(
-        flavor
+    """Tell of flavors that boot nowhere and would boot on legacy hosts by the fallback."""
+    control = dataclasses.replace(case.scheduler, disable_fallback_pcpu_query=False)
+    stranded = tuple(
+        flavor_case(flavor.flavor, flavor.image, control, tuple(old))
         for flavor in filter(flavors.pinned, case.flavors)
-        if not flavor.refusal and not any(outcome.boots for outcome in flavor.outcomes)
+        if not any(outcome.boots for outcome in flavor.outcomes)
     )
-    if old and stranded:
+    lost = hosts.pinned_here(dataclasses.replace(case, flavors=stranded))
+    if lost:
+        waiting = tuple(flavor for flavor in stranded if any(o.boots for o in flavor.outcomes))
         yield Detail(
-            f"disable_fallback_pcpu_query is on, and hosts such as {old[0].host.name} have no PCPU",
-            f"no pinned guest can land on them; {hosts.named(stranded)} boot nowhere",
+            f"disable_fallback_pcpu_query is on, and hosts such as {next(iter(lost))} have no PCPU",
+            f"no pinned guest lands on them; boot nowhere, though they fit: {hosts.named(waiting)}",
             "move the hosts to cpu_dedicated_set, or until then\n"
             "[workarounds]\ndisable_fallback_pcpu_query = false",
             "[workarounds] disable_fallback_pcpu_query",
             Severity.ERROR,
-            tuple(host.host.name for host in old),
+            tuple(lost),
         )
 
 
 def _strict(host: HostCase) -> FleetCase:
     fleet = a_fleet(a_flavor(host, fallback=False, cpu_policy="dedicated"), hosts=(host,))
-    return FleetCase(
-        Scheduler(fleet.scheduler.release, disable_fallback_pcpu_query=True),
-        fleet.release,
-        fleet.hosts,
-        fleet.flavors,
-    )
+    control = Scheduler(fleet.scheduler.release, disable_fallback_pcpu_query=True)
+    return dataclasses.replace(fleet, scheduler=control)
 
 
 RULE = Rule(

@@ -24,7 +24,15 @@ if t.TYPE_CHECKING:
 
 
 def _check(case: HostCase) -> Iterator[Detail]:
-    polled = case.host.data_path_cpus
+    polled = case.host.data_path_cpus & case.host.topology.online
+    if polled and hosts.unconfigured(case):
+        yield Detail(
+            f"no option keeps guests off CPUs {to_text(polled)}, which the data path polls",
+            "floating guests run there too and lose most of the CPU; the data path loses packets",
+            "list the CPUs of guests in cpu_shared_set and cpu_dedicated_set, without these"
+            if case.release.dedicated_set
+            else "list the CPUs of guests in vcpu_pin_set, without these",
+        )
     for name, _ in hosts.read_options(case):
         cpus = hosts.listed(case, name)
         if cpus & polled:

@@ -58,9 +58,11 @@ def first_cores(topology: Topology) -> set[int]:
 
 
 def pinned_here(case: FleetCase) -> dict[str, tuple[FlavorCase, ...]]:
-    """Map the name of each host to the pinned flavors that boot on it."""
+    """Map the name of each host to the flavors that are pinned by themselves and boot on it."""
     found: dict[str, tuple[FlavorCase, ...]] = {}
     for flavor in filter(flavors.pinned, case.flavors):
+        if flavor.image.name:
+            continue
         for host, outcome in zip(flavor.hosts, flavor.outcomes, strict=True):
             if outcome.boots:
                 name = host.host.name

@@ -39,7 +39,7 @@ def run(
     variables = {
         "hostvars": hostvars,
         "groups": {"compute": list(known)},
-        "ansible_play_knownall": list(known),
+        "ansible_play_hosts_all": list(known),
     }
     made = action.ActionModule(
         task, mock.MagicMock(), mock.MagicMock(), loader, mock.MagicMock(), None
