@@ -27,6 +27,7 @@ ARGUMENTS = {
     "fail_on": {"type": "str", "default": "error", "choices": ["error", "warning", "never"]},
     "report_path": {"type": "path"},
     "json_path": {"type": "path"},
+    "show": {"type": "bool", "default": False},
 }
 
 
@@ -54,6 +55,8 @@ class ActionModule(ActionBase):
             found = host_audit(sources, output)
         except InputError as error:
             raise AnsibleActionFail(str(error)) from None
+        if args["show"]:
+            self._display.display(found["report"])
         if missing:
             warning = f"no facts, so not audited: {', '.join(missing)}"
             result.setdefault("warnings", []).append(warning)

@@ -81,6 +81,11 @@ options:
     description:
       - The same for the report as JSON.
     type: path
+  show:
+    description:
+      - Whether to show the report in the log.
+    type: bool
+    default: false
 extends_documentation_fragment:
   - pinguard.nova._attributes.controller
 attributes:

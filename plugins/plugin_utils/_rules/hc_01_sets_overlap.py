@@ -29,18 +29,23 @@ def _check(case: HostCase) -> Iterator[Detail]:
     both = shared & dedicated
     if not both or config.vcpu_pin_set:
         return
-    rest = {"cpu_shared_set": shared & ~both} if shared != both else {}
     yield Detail(
         f"CPU {to_text(both)} is in cpu_shared_set ({to_text(shared)}) and in "
         f"cpu_dedicated_set ({to_text(dedicated)})",
         "nova-compute does not start: InvalidConfiguration",
-        host_sets.snippet(**rest)
-        if rest
-        else host_sets.snippet(cpu_dedicated_set=dedicated & ~both)
-        if dedicated != both
-        else host_sets.split(case, both),
+        _fix(case, shared, dedicated),
         config.where("cpu_shared_set"),
     )
+
+
+def _fix(case: HostCase, shared: int, dedicated: int) -> str:
+    """Leave the CPUs of both sets dedicated; shared where nothing else would be shared."""
+    known, both = case.host.topology.present, shared & dedicated
+    if shared & ~both & known:
+        return host_sets.snippet(cpu_shared_set=shared & ~both & known)
+    if dedicated & ~both & known:
+        return host_sets.snippet(cpu_dedicated_set=dedicated & ~both & known)
+    return host_sets.split(case, both & known) or "list CPUs in both sets that exist"
 
 
 RULE = Rule(

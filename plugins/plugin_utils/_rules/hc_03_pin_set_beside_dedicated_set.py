@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ...module_utils._read.errors import quoted
 from . import host_sets, hosts
 from .examples import a_host, legacy
 from .rule import Detail, HostCase, Rule, Severity
@@ -27,12 +28,12 @@ def _check(case: HostCase) -> Iterator[Detail]:
         return
     fix = f"remove vcpu_pin_set from [DEFAULT] ({config.where('vcpu_pin_set')})"
     dedicated = hosts.listed(case, "cpu_dedicated_set")
-    rest = hosts.listed(case, "vcpu_pin_set") & ~dedicated
+    rest = hosts.listed(case, "vcpu_pin_set") & ~dedicated & case.host.topology.online
     if dedicated and rest and not config.cpu_shared_set:
         fix += " and set\n" + host_sets.snippet(cpu_shared_set=rest)
     yield Detail(
-        f"vcpu_pin_set = {config.vcpu_pin_set} and cpu_dedicated_set = {config.cpu_dedicated_set} "
-        "are both set",
+        f"vcpu_pin_set = {quoted(config.vcpu_pin_set)} and cpu_dedicated_set = "
+        f"{quoted(config.cpu_dedicated_set)} are both set",
         "nova-compute does not start: InvalidConfiguration",
         fix,
         config.where("vcpu_pin_set"),

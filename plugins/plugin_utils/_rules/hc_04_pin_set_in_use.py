@@ -15,6 +15,7 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils._read.cpu_list import size, to_text
+from ...module_utils._read.errors import quoted
 from . import host_sets, hosts
 from .examples import legacy, new_style
 from .rule import Detail, HostCase, Rule, Severity
@@ -25,11 +26,11 @@ if t.TYPE_CHECKING:
 
 def _check(case: HostCase) -> Iterator[Detail]:
     config = case.host.config
-    pins = hosts.listed(case, "vcpu_pin_set")
+    pins = hosts.listed(case, "vcpu_pin_set") & case.host.topology.online
     if not case.release.dedicated_set or not pins or config.cpu_dedicated_set:
         return
     beside = (
-        f"; cpu_shared_set = {config.cpu_shared_set} serves emulator threads only"
+        f"; cpu_shared_set = {quoted(config.cpu_shared_set)} serves emulator threads only"
         if config.cpu_shared_set
         else ""
     )

@@ -16,6 +16,7 @@ import re
 import typing as t
 
 from ...module_utils._read.cpu_list import CpuListError, parse_nova, to_text
+from ...module_utils._read.errors import quoted
 from . import hosts
 from .examples import a_host, legacy
 from .rule import Detail, HostCase, Rule, Severity
@@ -36,7 +37,7 @@ def _check(case: HostCase) -> Iterator[Detail]:
         guess = _guess(value, case.host.topology)
         section = "DEFAULT" if option == "vcpu_pin_set" else "compute"
         yield Detail(
-            f"{option} = {value!r}: {_fault(value)}",
+            f"{option} = {quoted(value)}: {_fault(value)}",
             "nova-compute does not start: Invalid",
             f"[{section}]\n{option} = {guess}\n(a guess at what was meant: compare before use)"
             if guess
@@ -49,8 +50,8 @@ def _fault(value: str) -> str:
     for item in filter(None, map(str.strip, value.split(","))):
         try:
             parse_nova(item)
-        except CpuListError:
-            return f"{item!r} is neither a CPU id nor a rising range"
+        except CpuListError as error:
+            return f"in {quoted(item)}, {error.what}" if item.startswith("^") else error.what
     if all(item.strip().startswith("^") for item in value.split(",") if item.strip()):
         return "exclusions without anything to exclude from leave no CPU"
     return "no CPU is left"
@@ -63,8 +64,8 @@ def _guess(value: str, machine: Topology) -> str:
     text = re.sub(r"\s*-\s*", "-", text)
     text = re.sub(r"(?<=[\d$])\s+(?=[\d^])", ",", text)
     text = re.sub(r"(?<=\d)\^", ",^", text)
-    text = re.sub(r"(\d+)-(?:\$|N)?(?=,|$)", rf"\1-{last}", text)
-    text = re.sub(r"(\d+)-(\d+)", _rising, text)
+    text = re.sub(r"([0-9]+)-(?:\$|N)?(?=,|$)", rf"\1-{last}", text)
+    text = re.sub(r"\b([0-9]{1,6})-([0-9]{1,6})\b", _rising, text)
     try:
         if all(item.strip().startswith("^") for item in text.split(",") if item.strip()):
             text = f"{to_text(machine.online)},{text}"

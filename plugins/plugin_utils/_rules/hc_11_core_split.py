@@ -75,15 +75,12 @@ def _left(case: HostCase, cores: list[int]) -> Detail:
     # The host's own cores, with those that it shares with floating guests.
     own = [core for core in machine.cores if not core & dedicated]
     outside = machine.online & ~dedicated & ~shared
-    kept = dedicated & ~host_sets.whole_cores(machine, sum(cores) & outside)
     return Detail(
         f"{_cores(cores)} split: {_pairs(cores, dedicated, outside, 'dedicated', 'in no set')}"
         + ("" if own else "; the host has no whole core of its own"),
         "the host's work on the CPUs in no set slows the pinned vCPUs beside it; policies require "
         "and isolate count these cores short",
-        host_sets.snippet(cpu_dedicated_set=kept)
-        if kept
-        else host_sets.snippet(cpu_dedicated_set=dedicated | sum(cores)),
+        host_sets.snippet(cpu_dedicated_set=_whole(case, dedicated, cores)),
         case.host.config.where("cpu_dedicated_set"),
         None if own else Severity.ERROR,
     )
@@ -91,14 +88,28 @@ def _left(case: HostCase, cores: list[int]) -> Detail:
 
 def _legacy(case: HostCase, cores: list[int]) -> Detail:
     pins = case.sets.pinnable if case.sets else 0
-    kept = pins & ~sum(cores)
     return Detail(
         f"{_cores(cores)} split: {_pairs(cores, pins, ~pins, 'in vcpu_pin_set', 'not')}",
         "the host's work on the other threads slows the guests; policies require and isolate find "
         "half cores",
-        f"[DEFAULT]\nvcpu_pin_set = {to_text(kept or pins | sum(cores))}",
+        f"[DEFAULT]\nvcpu_pin_set = {to_text(_whole(case, pins, cores))}",
         case.host.config.where("vcpu_pin_set"),
     )
+
+
+def _whole(case: HostCase, cpus: int, cores: list[int]) -> int:
+    """Make a set of whole cores: without the split ones, or with all of them.
+
+    All of them where guests are pinned to them, or where that changes fewer CPUs and still leaves
+    a core to the host.
+    """
+    split = sum(cores)
+    less, more = cpus & ~split, cpus | split
+    if not less or host_sets.pinned_cpus(case) & cpus & split:
+        return more
+    taken = more & ~cpus & case.host.data_path_cpus
+    left = any(not core & more for core in case.host.topology.cores)
+    return more if left and not taken and size(more & ~cpus) <= size(cpus & split) else less
 
 
 def _cores(cores: list[int]) -> str:

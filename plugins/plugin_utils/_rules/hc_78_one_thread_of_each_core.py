@@ -5,7 +5,8 @@
 
 Nova tells of SMT by the hardware, and of siblings by the sets. With the other threads in no set the
 trait HW_CPU_HYPERTHREADING is there and no core has two usable threads: thread policy require finds
-the host and never fits, isolate is kept out of its PCPU and gets in by the fallback for VCPU.
+the host and never fits. Isolate is kept out of its PCPU; it gets in by the fallback for VCPU, into
+cells whose shared CPUs are single threads too.
 
 Source: ``nova/virt/libvirt/host.py``, ``has_hyperthreading``;
 ``nova/virt/libvirt/driver.py``, ``_get_host_numa_topology``.
@@ -32,7 +33,8 @@ def _check(case: HostCase) -> Iterator[Detail]:
     if max(threads, default=2) > 1 or all(size(core) == 1 for core in cores):
         return
     left = sum(core & ~dedicated for core in cores)
-    enters = "gets in by the VCPU fallback alone" if case.sets.shared else "cannot land"
+    single = any(cell.pcpuset and cell.threads == 1 for cell in case.cells or ())
+    enters = "gets in by the VCPU fallback alone" if case.sets.shared and single else "cannot land"
     yield Detail(
         f"each of {len(cores)} cores has one thread in cpu_dedicated_set; "
         f"siblings {to_text(left)} are in no set",
@@ -49,6 +51,6 @@ RULE = Rule(
     title="One thread of each core is dedicated on a host with SMT",
     subject=HostCase,
     check=_check,
-    bad=lambda: new_style(cpu_shared_set="0,8,16,24", cpu_dedicated_set="1-7,9-15"),
+    bad=lambda: new_style(cpu_shared_set="0,8", cpu_dedicated_set="1-7,9-15"),
     good=new_style,
 )

@@ -45,13 +45,14 @@ def snippet(**options: int | str) -> str:
 def split(case: HostCase, among: int) -> str:
     """Propose both sets out of ``among``: a core of each cell shared, the rest dedicated.
 
-    CPUs that guests are pinned to become dedicated.
+    CPUs that guests are pinned to become dedicated. Without any CPU the text is "".
     """
     topology = case.host.topology
     shared = first_cores(topology, among & ~pinned_cpus(case))
     dedicated = among & ~shared
     proposed = {"cpu_shared_set": shared, "cpu_dedicated_set": dedicated}
-    return snippet(**{name: cpus for name, cpus in proposed.items() if cpus})
+    wanted = {name: cpus for name, cpus in proposed.items() if cpus}
+    return snippet(**wanted) if wanted else ""
 
 
 def pinned_cpus(case: HostCase) -> int:

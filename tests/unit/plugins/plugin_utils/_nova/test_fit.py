@@ -485,6 +485,8 @@ def test_giving_back_restores_the_books(
     found = fit(cells, guest, one)
     if found is None:
         return
+    if guest.emulator_threads_policy == guest.cells[0].cpu_thread_policy == "isolate":
+        return  # the reserve may drag in siblings that are not free: see test_usage
     taken = usage.take(cells, found, one)
     assert sum(cell.free_memory_mb for cell in cells) - sum(
         cell.free_memory_mb for cell in taken

@@ -98,3 +98,24 @@ def test_other_cells_are_left_alone() -> None:
     cells = (host_cell("0-7"), host_cell("8-9", cores="8,9", id=1))
     found = placed("cpu_policy=dedicated", cells[0])
     assert usage.take(cells, found, NEW)[1] == cells[1]
+
+
+@pytest.mark.parametrize(
+    ("host", "version", "error"),
+    [
+        (host_cell("0-7", "0-7", pinned="7"), "34.0.0", "CPUPinningInvalid"),
+        (host_cell("0,4,1", "5", cores="0,4 1,5"), "20.4.0", "CPUPinningUnknown"),
+    ],
+)
+def test_an_isolated_reserve_takes_siblings_that_are_not_free(
+    host: HostCell, version: str, error: str
+) -> None:
+    one = release(version)
+    specs = "cpu_policy=dedicated cpu_thread_policy=isolate emulator_threads_policy=isolate"
+    vcpus = 3 if version == "34.0.0" else 1
+    guest = constraints.guest(flavor(specs, vcpus=vcpus), NO_IMAGE, one)
+    assert guest is not None
+    found = fit((host,), guest, one)
+    assert found is not None
+    with pytest.raises(NovaError, match=error):
+        usage.take((host,), found, one)
