@@ -24,6 +24,7 @@ def flavors() -> list[Data]:
     ways: list[dict[str, str]] = [
         dedicated,
         {**dedicated, "hw:cpu_thread_policy": "require"},
+        {**dedicated, "hw:cpu_thread_policy": "isolate"},
         {**dedicated, "hw:cpu_thread_policy": "prefer", "hw:mem_page_size": "large"},
         {**dedicated, "hw:emulator_threads_policy": "isolate", "hw:mem_page_size": "2048"},
         {**dedicated, "hw:numa_nodes": "2", "hw:mem_page_size": "2048"},

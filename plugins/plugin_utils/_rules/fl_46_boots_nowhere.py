@@ -24,22 +24,29 @@ if t.TYPE_CHECKING:
 def _check(case: FlavorCase) -> Iterator[Detail]:
     if case.refusal or not case.hosts or any(outcome.boots for outcome in case.outcomes):
         return
-    if flavors.isolates(case) or any(outcome.stage == "startup" for outcome in case.outcomes):
-        standing = [o for o in case.outcomes if o.stage != "startup"]
-        if not standing or (flavors.isolates(case) and _smt_only(case)):
-            return
-    reasons = list(
-        dict.fromkeys(f"{o.stage}: {o.reason}" for o in case.outcomes if o.stage != "startup")
-    )
-    if reasons[0].startswith("placement: Placement answers 400"):
+    reasons: dict[str, str] = {}
+    for host, outcome in zip(case.hosts, case.outcomes, strict=True):
+        if outcome.stage != "startup":
+            reasons.setdefault(f"{outcome.stage}: {outcome.reason}", host.names[0])
+    if not reasons or _told_elsewhere(case, reasons):
         return
     room = max((c.dedicated_count for host in case.hosts for c in host.cells or ()), default=0)
     yield Detail(
-        "; ".join(reasons[:4]),
+        "; ".join(f"{name} refuses at {reason}" for reason, name in list(reasons.items())[:4]),
         "every boot ends with No valid host",
         _fix(case, room),
         severity=Severity.INFO if _refused_rightly(case) else None,
     )
+
+
+def _told_elsewhere(case: FlavorCase, reasons: dict[str, str]) -> bool:
+    """Say whether FL-20, FL-21 or FL-41 names the cause."""
+    if flavors.isolates(case) and _smt_only(case):
+        return True
+    cells = case.guest.cells if case.guest else ()
+    floating = max((cell.floating_count for cell in cells), default=0)
+    shared = max((cell.shared_count for host in case.hosts for cell in host.cells or ()), default=0)
+    return floating > shared or any("Placement answers 400" in reason for reason in reasons)
 
 
 def _refused_rightly(case: FlavorCase) -> bool:

@@ -33,8 +33,11 @@ def _check(case: FlavorCase) -> Iterator[Detail]:
             f"{len(legacy)} legacy host class{'es' if len(legacy) > 1 else ''} cannot serve it",
             "move hosts to cpu_dedicated_set first"
             if case.spec("hw:cpu_policy") == "mixed"
-            else flavors.set_command(case, {"hw:cpu_policy": "dedicated"})
-            + " and unset resources:PCPU",
+            else flavors.unset_command(
+                case, *(key for key in case.flavor.extra_specs if flavors.EXPLICIT.match(key))
+            )
+            + "\n"
+            + flavors.set_command(case, {"hw:cpu_policy": "dedicated"}),
             hosts=tuple(legacy),
         )
 

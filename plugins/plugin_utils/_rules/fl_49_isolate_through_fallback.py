@@ -31,12 +31,15 @@ def _check(case: FlavorCase) -> Iterator[Detail]:
     landing = [
         host
         for host, outcome in zip(case.hosts, case.outcomes, strict=True)
-        if outcome.query == "fallback" and host.sets and not host.sets.legacy
+        if outcome.query == "fallback"
+        and host.sets
+        and not host.sets.legacy
+        and host.host.topology.hyperthreading
     ]
     holes = [host for host in landing if host.release.isolate_guard]
     for hosts, why in (
         ([host for host in landing if host not in holes], _UNFIXED),
-        (holes, "its CPU sets name one thread per core, so the guard of the fit does not see SMT"),
+        (holes, _HOLE),
     ):
         if hosts:
             yield Detail(
@@ -56,13 +59,19 @@ def _check(case: FlavorCase) -> Iterator[Detail]:
         )
 
 
+_HOLE = (
+    "the host's CPU sets name one thread per core, which the guard of the fit takes for a host "
+    "without SMT (in every release)"
+)
 _UNFIXED = "the release lacks the guard of 20.4.1, 21.1.1 and 22.0.0"
 
 
 def _fix(case: FlavorCase) -> str:
     return (
         "[workarounds] disable_fallback_pcpu_query = true on every scheduler, once no legacy host "
-        "is needed\nor, which both queries keep: "
+        "is needed\n"
+        "or an aggregate of hosts without SMT, and trait or metadata that tie the flavor to it\n"
+        "or, which both queries keep: "
         + flavors.unset_command(case, "hw:cpu_thread_policy")
         + " && "
         + flavors.set_command(case, {f"trait:{HYPERTHREADING}": "forbidden"})

@@ -23,12 +23,13 @@ if t.TYPE_CHECKING:
 
 
 def _check(case: FlavorCase) -> Iterator[Detail]:
-    if flavors.isolates(case):
-        return
     landing = [
         host.names[0]
         for host, outcome in zip(case.hosts, case.outcomes, strict=True)
-        if outcome.query == "fallback" and host.sets and not host.sets.legacy
+        if outcome.query == "fallback"
+        and host.sets
+        and not host.sets.legacy
+        and not (flavors.isolates(case) and host.host.topology.hyperthreading)
     ]
     if landing:
         yield Detail(

@@ -44,10 +44,16 @@ def _check(case: FlavorCase) -> Iterator[Detail]:
                 "the guest's cells are unlike, and Nova "
                 + ("refuses the host although they fit" if fits else "takes it unchecked"),
                 "NoValidHost although there is room" if fits else "pins of another cell, or none",
-                flavors.unset_command(case, "hw:numa_cpus.0", "hw:numa_mem.0")
-                + "  # and the other indexes: equal cells",
+                flavors.unset_command(
+                    case,
+                    *(key for key in case.flavor.extra_specs if key.startswith(_LISTS)),
+                )
+                + "  # cells alike",
                 hosts=host.names[:1],
             )
+
+
+_LISTS = ("hw:numa_cpus.", "hw:numa_mem.", "hw:cpu_dedicated_mask")
 
 
 def _shape(cell: GuestCell) -> tuple[object, ...]:

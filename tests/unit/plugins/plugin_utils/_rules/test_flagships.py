@@ -1,0 +1,133 @@
+# Copyright (c) Pinguard contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The two faults that the collection exists for."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+from ansible_collections.pinguard.nova.plugins.plugin_utils._rules import (
+    fl_08_realtime_without_emulator_policy as realtime,
+)
+from ansible_collections.pinguard.nova.plugins.plugin_utils._rules import (
+    fl_46_boots_nowhere as nowhere,
+)
+from ansible_collections.pinguard.nova.plugins.plugin_utils._rules import (
+    fl_49_isolate_through_fallback as isolate,
+)
+from ansible_collections.pinguard.nova.plugins.plugin_utils._rules import (
+    fl_50_vcpu_on_new_style_host as leak,
+)
+from ansible_collections.pinguard.nova.plugins.plugin_utils._rules.examples import (
+    a_flavor,
+    a_host,
+    new_style,
+    no_smt,
+)
+
+if t.TYPE_CHECKING:
+    from ansible_collections.pinguard.nova.plugins.plugin_utils._rules.rule import FlavorCase
+
+GUARD = [
+    ("20.0.0", False),
+    ("20.4.0", False),
+    ("20.4.1", True),
+    ("20.6.1", True),
+    ("21.0.0", False),
+    ("21.1.0", False),
+    ("21.1.1", True),
+    ("22.0.0", True),
+    ("27.1.0", True),
+    ("34.0.0", True),
+]
+
+
+def isolated(release: str, **other: t.Any) -> FlavorCase:
+    return a_flavor(
+        new_style(release=release),
+        vcpus=2,
+        release=release,
+        cpu_policy="dedicated",
+        cpu_thread_policy="isolate",
+        **other,
+    )
+
+
+@pytest.mark.parametrize(("release", "guarded"), GUARD)
+def test_isolate_lands_on_smt_hosts_until_the_guard(release: str, guarded: bool) -> None:
+    case = isolated(release)
+    assert case.outcomes[0].boots is not guarded
+    found = list(isolate.RULE.check(case))
+    assert bool(found) is not guarded
+    if found:
+        assert case.outcomes[0].query == "fallback"
+        assert case.outcomes[0].allocation["VCPU"] == 2
+        assert "20.4.1, 21.1.1 and 22.0.0" in found[0].what
+        assert "disable_fallback_pcpu_query" in found[0].fix
+
+
+def test_without_the_fallback_isolate_lands_nowhere() -> None:
+    case = isolated("20.4.0", fallback=False)
+    assert case.outcomes[0].stage == "placement"
+    assert not list(isolate.RULE.check(case))
+
+
+@pytest.mark.parametrize("release", ["20.4.1", "22.0.0", "34.0.0"])
+def test_one_thread_per_core_is_the_hole_that_is_left(release: str) -> None:
+    host = a_host(cpu_shared_set="0,8", cpu_dedicated_set="1-7,9-15", name="half", release=release)
+    case = a_flavor(
+        host, vcpus=2, release=release, cpu_policy="dedicated", cpu_thread_policy="isolate"
+    )
+    assert case.outcomes[0].query == "fallback"
+    (found,) = isolate.RULE.check(case)
+    assert "one thread per core" in found.what
+    assert found.hosts == ("half",)
+
+
+def test_pcpu_that_is_used_up_is_no_matter_of_smt() -> None:
+    case = a_flavor(
+        no_smt(allocated={"PCPU": 14}),
+        vcpus=2,
+        cpu_policy="dedicated",
+        cpu_thread_policy="isolate",
+    )
+    assert case.outcomes[0].query == "fallback"
+    assert not list(isolate.RULE.check(case))
+    assert list(leak.RULE.check(case))
+
+
+def test_a_forbidden_trait_is_kept_by_the_fallback() -> None:
+    case = a_flavor(
+        new_style(release="20.4.0"),
+        vcpus=2,
+        release="20.4.0",
+        cpu_policy="dedicated",
+        specs={"trait:HW_CPU_HYPERTHREADING": "forbidden"},
+    )
+    assert case.outcomes[0].stage == "placement"
+
+
+def test_realtime_without_a_policy_is_offered_both_better_flavors() -> None:
+    case = a_flavor(new_style(), cpu_policy="dedicated", cpu_realtime="yes", cpu_realtime_mask="^0")
+    (found,) = realtime.RULE.check(case)
+    share, isolating = found.fix.split("\n")
+    assert share.startswith(
+        "openstack flavor set example --property hw:emulator_threads_policy=share"
+    )
+    assert "PCPU 4 as today" in share
+    assert isolating.startswith(
+        "openstack flavor set example --property hw:emulator_threads_policy=isolate"
+    )
+    assert "PCPU 5 instead of 4" in isolating
+    assert "vCPU 0" in found.what
+
+
+def test_a_flavor_that_boots_nowhere_is_told_host_by_host() -> None:
+    case = a_flavor(new_style(), no_smt(name="flat"), vcpus=20, cpu_policy="dedicated")
+    (found,) = nowhere.RULE.check(case)
+    assert "needs 20 dedicated CPUs in one cell, the largest has 14" in found.what
+    assert "flat refuses at placement" in found.what
+    assert found.fix == "openstack flavor set example --property hw:numa_nodes=2"
