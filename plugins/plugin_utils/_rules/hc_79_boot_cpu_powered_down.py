@@ -30,7 +30,7 @@ def _check(case: HostCase) -> Iterator[Detail]:
     if case.sets.dedicated & 1:
         yield Detail(
             f"CPU 0 is in cpu_dedicated_set and Nova {release.name} powers it down",
-            "most machines have no switch for CPU 0: nova-compute does not start",
+            "most machines cannot switch CPU 0 off; the attempt fails (bug 2038840)",
             f"[compute]\ncpu_dedicated_set = {to_text(case.sets.dedicated & ~1)}\n"
             "or a release from 27.2.0, 28.0.1 or 29.0.0 on",
             config.where("cpu_dedicated_set"),
