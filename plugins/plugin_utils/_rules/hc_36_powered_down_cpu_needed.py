@@ -6,7 +6,7 @@
 Before 27.3.0, and in 28.0, only the CPUs of the vCPUs are powered up: not the one that emulator
 policy isolate keeps, and not those on the destination of a live migration.
 
-Source: ``nova/virt/libvirt/cpu/api.py``, ``power_up_for_instance``; Launchpad 2056612, 2056613.
+Source: ``nova/virt/libvirt/cpu/api.py``, ``power_up_for_instance``; Launchpad 2056612.
 """
 
 from __future__ import annotations
