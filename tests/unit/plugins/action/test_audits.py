@@ -44,6 +44,7 @@ def run(
     made = action.ActionModule(
         task, mock.MagicMock(), mock.MagicMock(), loader, mock.MagicMock(), None
     )
+    made._load_name = "audit"  # as Ansible's loader does
     found: dict[str, t.Any] = made.run(task_vars=variables)
     return found
 

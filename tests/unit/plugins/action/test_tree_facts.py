@@ -39,6 +39,7 @@ def run(basedir: pathlib.Path, **arguments: object) -> dict[str, t.Any]:
     loader.set_basedir(str(basedir))
     task = mock.MagicMock(args=arguments, async_val=0, check_mode=True)
     action = ActionModule(task, mock.MagicMock(), mock.MagicMock(), loader, mock.MagicMock(), None)
+    action._load_name = "tree_facts"  # as Ansible's loader does
     return action.run(task_vars={})
 
 
