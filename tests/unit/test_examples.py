@@ -1,0 +1,37 @@
+# Copyright (c) Pinguard contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The bundled examples show what they promise."""
+
+from __future__ import annotations
+
+import pathlib
+
+from ansible_collections.pinguard.nova.plugins.plugin_utils._model import gathering
+from ansible_collections.pinguard.nova.plugins.plugin_utils._rules.audit import audit
+
+EXAMPLES = pathlib.Path(__file__).parent.parent.parent / "examples"
+
+
+def test_the_fleet_file_is_audited() -> None:
+    fleet = gathering.fleet(gathering.Sources("34.0.0", fleet=str(EXAMPLES / "fleet.yml")))
+    found = audit(fleet)
+    assert [case.names for case in found.hosts] == [("cmp-01", "cmp-02"), ("cmp-03",)]
+    by_flavor = {case.flavor.name: case for case in found.rows if not case.image.name}
+    pinned, isolated = (by_flavor[name] for name in ("pinned.small", "isolated.small"))
+    assert [outcome.query for outcome in pinned.outcomes] == ["primary", "fallback"]
+    assert [outcome.stage for outcome in isolated.outcomes] == ["filter", None]
+    assert set(pinned.outcomes[0].pins.values()) <= {5, 6, 7, 13, 14, 15}
+
+
+def test_the_eight_hosts_hold_both_faults() -> None:
+    sources = gathering.Sources(
+        "27.1.0",
+        facts=str(EXAMPLES / "facts"),
+        flavors=str(EXAMPLES / "flavors.yml"),
+        images=str(EXAMPLES / "images.yml"),
+    )
+    found = audit(gathering.fleet(sources))
+    assert sum(len(case.names) for case in found.hosts) == 8
+    assert {"FL-08", "FL-49", "HC-60"} <= {finding.code for finding in found.findings}
+    assert found.status == 2
