@@ -155,11 +155,11 @@ class Tree:
         if "\0" in path or not _encodes(path):
             raise InputError(f"{quoted(path)} is no path", "UTF-8 without NUL bytes")
         root = os.path.realpath(self.root)
-        todo = path.split("/")[::-1]
+        pending = path.split("/")[::-1]
         done: list[str] = []
         links = 0
-        while todo:
-            part = todo.pop()
+        while pending:
+            part = pending.pop()
             if part in ("", "."):
                 continue
             if part == "..":
@@ -175,5 +175,5 @@ class Tree:
             target = os.readlink(here)
             if target.startswith("/"):
                 done = []
-            todo.extend(target.split("/")[::-1])
+            pending.extend(target.split("/")[::-1])
         return os.path.join(root, *done)

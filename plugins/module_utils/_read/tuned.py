@@ -38,10 +38,10 @@ def tuned(tree: Tree) -> dict[str, str] | None:
 
 
 def _isolated(tree: Tree, profiles: list[str]) -> str | None:
-    todo = [name for name in profiles[::-1] if _NAME.fullmatch(name)]
+    pending = [name for name in profiles[::-1] if _NAME.fullmatch(name)]
     seen: list[str] = []
-    while todo and len(seen) < _PROFILES:
-        name = todo.pop(0)
+    while pending and len(seen) < _PROFILES:
+        name = pending.pop(0)
         if name in seen:
             continue
         seen.append(name)
@@ -49,7 +49,7 @@ def _isolated(tree: Tree, profiles: list[str]) -> str | None:
         values = [found.strip() for found in _ISOLATED.findall(text)]
         if values:
             return None if "$" in values[-1] else values[-1]
-        todo.extend(_included(tree, name))
+        pending.extend(_included(tree, name))
     return None
 
 

@@ -71,7 +71,7 @@ def _fix(case: FlavorCase) -> str:
         "[workarounds] disable_fallback_pcpu_query = true on every scheduler, once no legacy host "
         "is needed\n"
         "or an aggregate of hosts without SMT, and trait or metadata that tie the flavor to it\n"
-        "or, which both queries keep: "
+        "or, which both queries keep (legacy hosts with SMT are then excluded too): "
         + flavors.unset_command(case, "hw:cpu_thread_policy")
         + " && "
         + flavors.set_command(case, {f"trait:{HYPERTHREADING}": "forbidden"})
