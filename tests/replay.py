@@ -17,6 +17,7 @@ import json
 import pathlib
 import sys
 import typing as t
+import zlib
 
 import jsonschema
 from replaying import kinds
@@ -92,15 +93,15 @@ def load(path: pathlib.Path) -> dict[str, t.Any]:
         if len(text) > LARGEST:
             raise InputError("is too large", f"up to {LARGEST >> 20} MiB", str(path))
         document = json.loads(text)
-    except (OSError, EOFError, ValueError, RecursionError) as error:
+    except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"cannot be read: {error}", "JSON, gzipped or not", str(path)) from None
     kind = document.get("kind") if isinstance(document, dict) else None
     if kind is None and isinstance(document, dict) and "scenario" in document:
-        kind = "e2e"
-    if kind in LATER:
-        return {"kind": kind, "cases": document.get("cases", [document])}
+        return {"kind": "e2e", "cases": [document]}
+    if isinstance(kind, str) and kind in LATER and isinstance(document.get("cases"), list):
+        return {"kind": kind, "cases": document["cases"]}
     name = "placement" if kind == "placement" else "verdicts"
     schema = json.loads((SCHEMAS / f"{name}.json").read_text(encoding="utf-8"))
     fault = jsonschema.validators.validator_for(schema)(schema).iter_errors(document)

@@ -44,7 +44,7 @@ def flavors() -> list[Data]:
 def hosts(count: int) -> list[Data]:
     """Make new-style hosts of two cells, 24 cores each of two threads, no two of equal usage."""
     rng = random.Random(34)
-    return [{"cells": [_cell(rng, number) for number in range(CELLS)]} for _ in range(count)]
+    return [{"cells": [_cell(rng, number) for number in range(CELLS)]} for _rest in range(count)]
 
 
 def _cell(rng: random.Random, number: int) -> Data:

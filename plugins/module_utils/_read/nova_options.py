@@ -67,10 +67,13 @@ _LOOKALIKES = frozenset({"disk_allocation_ratio", "initial_disk_allocation_ratio
 """Other options of Nova 20 to 34 that are as close to one of ours as a typo would be."""
 _OLD_NAMES = {"scheduler_default_filters": "enabled_filters"}
 _CLOSE = 0.8
-_GROUP_PREFIX = re.compile("^(?:{})_".format("|".join({group.lower() for group, _ in OPTIONS})))
+_GROUP_PREFIX = re.compile("^(?:{})_".format("|".join({group.lower() for group, _rest in OPTIONS})))
 _REFERABLE = frozenset({"vcpu_pin_set", "cpu_shared_set", "cpu_dedicated_set"})
-_HUGE_PAGE_KEYS = frozenset({"node", "size", "count"})
 _ASSIGNMENT = re.compile(r"([^=:]*)([=:])")
+_KEY = re.compile(r"\s*[A-Za-z_]\w*\s*", re.ASCII)
+_PAIR = r"\s*(node|size|count):\w{1,8}\s*"
+_CONTINUED = re.compile(rf"[\d,^\s-]*|{_PAIR}(,{_PAIR})*,?\s*")
+"""What may stand in a continuation line of an allowed option: part of a list, or of a mapping."""
 _ID = r"[_a-z][\._a-z0-9]*"
 _REFERENCE = re.compile(rf"\$(?:\$|(?P<named>{_ID})|\{{(?P<braced>{_ID})\}})", re.IGNORECASE)
 
@@ -120,14 +123,17 @@ def _options(found: Sequence[oslo_ini.Assignment]) -> dict[str, t.Any]:
 def _masked(value: str) -> str:
     """Hide the values of assignments that a wrong indent made continuation lines."""
     first, *rest = value.split("\n")
-    return "\n".join([first, *map(_masked_line, rest)])
-
-
-def _masked_line(line: str) -> str:
-    found = _ASSIGNMENT.match(line)
-    if not found or found[1].strip() in _GROUPS or found[1].strip() in _HUGE_PAGE_KEYS:
-        return line
-    return f"{found[0]} ***"
+    shown = [first]
+    hidden = False  # from the first line on that is no part of such a value
+    for line in rest:
+        found = _ASSIGNMENT.match(line)
+        ours = found is not None and found[1].strip() in _GROUPS
+        if hidden or not (ours or _CONTINUED.fullmatch(line)):
+            hidden = True
+            shown.append(f"{found[0]} ***" if found and _KEY.fullmatch(found[1]) else "***")
+        else:
+            shown.append(line)
+    return "\n".join(shown)
 
 
 def _substitute(

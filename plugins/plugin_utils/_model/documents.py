@@ -284,7 +284,7 @@ def _topology(facts: _Document, path: Path) -> Topology:
     _disjoint(sockets, "socket")
     _disjoint(cells, "cell")
     _distinct((((*path, "cells", i, "id"), cell["id"]) for i, cell in enumerate(facts["cells"])))
-    threads = tuple(core for _, core in cores)
+    threads = tuple(core for _rest, core in cores)
     places = tuple((int(at[-1]), members) for at, members in sockets)
     return Topology(
         tuple(
@@ -294,7 +294,7 @@ def _topology(facts: _Document, path: Path) -> Topology:
                 cell["memory_mb"],
                 tuple(PagePool(size, total) for size, total in _pages(cell)),
             )
-            for cell, (_, cpus) in zip(facts["cells"], cells, strict=True)
+            for cell, (_rest, cpus) in zip(facts["cells"], cells, strict=True)
         ),
         online,
         present,
@@ -367,7 +367,7 @@ def _usage(entries: list[_Document], hardware: Topology, path: Path) -> Iterator
             pinned_at,
         )
         sizes = {pool.size_kb for pool in cell.pages}
-        for size, _ in _pages(entry):
+        for size, _rest in _pages(entry):
             if size not in sizes:
                 raise InputError(
                     f"cell {cell.id} has no pages of this size",

@@ -420,6 +420,10 @@ def _refuse_template(value: t.Any, path: Path) -> None:
         )
 
 
+_MOST_SPECS = 1000
+"""Extra specs of one flavor, many more than any flavor has."""
+
+
 def _extra_specs(given: t.Any, path: Path) -> dict[str, str]:
     at = (*path, "extra_specs")
     _refuse_template(given, at)
@@ -431,6 +435,8 @@ def _extra_specs(given: t.Any, path: Path) -> dict[str, str]:
         _refuse_template(value, (*at, key))
         if value is not None:
             result[key] = documents.extra_spec(value)
+    if len(result) > _MOST_SPECS:
+        raise InputError(f"{len(result)} extra specs", f"{_MOST_SPECS} at most", path_text(at))
     return result
 
 

@@ -33,7 +33,7 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[t.Any, t.Any]:
         _check_kind(node, yaml.MappingNode, "mapping")
         seen = set()
-        for key, _ in node.value:
+        for key, _rest in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 raise yaml.constructor.ConstructorError(
                     None, None, "a key is no text", key.start_mark
@@ -166,7 +166,7 @@ def _survey(text: str, where: str) -> None:
             if anchor:
                 sizes[anchor] = total - start + 1
         elif isinstance(event, yaml.AliasEvent):
-            if any(anchor == event.anchor for anchor, _ in opened):
+            if any(anchor == event.anchor for anchor, _rest in opened):
                 raise InputError("an alias stands within its own value", "no loops", at)
             total += sizes.get(event.anchor or "", 1)
         elif isinstance(event, yaml.ScalarEvent):

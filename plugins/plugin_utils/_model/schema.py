@@ -107,7 +107,7 @@ def _validator(reference: str) -> Validator:
     draft = jsonschema.Draft202012Validator
     # JSON Schema calls 2.0 an integer; bitmasks and counts need real ones.
     types = draft.TYPE_CHECKER.redefine(
-        "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
+        "integer", lambda _rest, value: isinstance(value, int) and not isinstance(value, bool)
     )
     strict: type[Validator] = jsonschema.validators.extend(draft, type_checker=types)
     checker: Validator = strict(_written_out({"$ref": f"{_PREFIX}{reference}"}, ""))
@@ -125,7 +125,7 @@ def _written_out(node: t.Any, name: str) -> t.Any:
         return node
     found: dict[str, t.Any] = {}
     if "$ref" in node:
-        identity, _, pointer = node["$ref"].partition("#")
+        identity, _rest, pointer = node["$ref"].partition("#")
         name = identity.removeprefix(_PREFIX).partition(":")[0] or name
         found = schema(name)
         for step in pointer.split("/")[1:]:
@@ -162,7 +162,7 @@ def _input_error(fault: ValidationError, path: Path) -> InputError:
         key = next(key for key in limit if key not in instance)
         wanted = described.get("properties", {}).get(key, {}).get("description", "")
         return InputError(f"the key {quoted(key)} is missing", wanted, path_text(path))
-    what = _WHAT.get(keyword, lambda *_: fault.message)(instance, limit)
+    what = _WHAT.get(keyword, lambda *_rest: fault.message)(instance, limit)
     return InputError(what, _accepted(described), path_text(path))
 
 

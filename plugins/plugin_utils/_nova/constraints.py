@@ -15,7 +15,7 @@ import typing as t
 from ...module_utils._read.cpu_list import ids, size
 from .._model.guest import Guest, GuestCell
 from . import cpu_topology, image_properties, memory_encryption
-from .errors import NovaError
+from .errors import NovaError, crash
 from .image_properties import HYPERTHREADING, ImageProperties, cpu_set, indexed, number, truth
 
 if t.TYPE_CHECKING:
@@ -27,6 +27,8 @@ if t.TYPE_CHECKING:
 SMALL, LARGE, ANY = -1, -2, -3
 _PAGE_WORDS = {"small": SMALL, "large": LARGE, "any": ANY}
 _UNIT_TEXT = re.compile(r"([-+]?\d*\.?\d+)(?:([KMGT])i?)?(b|bit|B)")
+_LONGEST = 300
+"""Characters of a page size from which on Python cannot make the number; Nova falls over."""
 _UNITS = {"K": 1, "M": 2, "G": 3, "T": 4}
 _THREAD_POLICIES = ("prefer", "isolate", "require")
 _RESOURCES = re.compile(r"resources(?:[1-9][0-9]*)?:(VCPU|PCPU)")
@@ -237,6 +239,8 @@ def page_size(text: str, release: Release) -> float:
     if text in _PAGE_WORDS:
         return _PAGE_WORDS[text]
     invalid = NovaError("MemoryPageSizeInvalid", f"{text!r} is no page size (KiB, 2MB, 1GB, large)")
+    if len(text) > _LONGEST:
+        raise crash("ValueError", f"a page size of {len(text)} characters")
     value: float | None = None
     if release.digits_page_size:
         value = int(text) if text.isdecimal() else None
@@ -321,10 +325,8 @@ def _cells(flavor: Flavor, image: ImageProperties, nodes: int) -> list[tuple[int
     cpus, memory = _lists(flavor, image)
     if cpus is None and memory is None:
         if flavor.vcpus % nodes or flavor.memory_mb % nodes:
-            raise NovaError(
-                "ImageNUMATopologyAsymmetric",
-                f"{flavor.vcpus} vCPUs and {flavor.memory_mb} MiB do not divide by {nodes} cells",
-            )
+            what = f"{flavor.vcpus} vCPUs" if flavor.vcpus % nodes else f"{flavor.memory_mb} MiB"
+            raise NovaError("ImageNUMATopologyAsymmetric", f"{what} do not divide by {nodes} cells")
         share = flavor.vcpus // nodes
         return [
             (((1 << share) - 1) << share * node, flavor.memory_mb // nodes) for node in range(nodes)

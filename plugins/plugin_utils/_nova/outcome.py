@@ -11,7 +11,7 @@ import typing as t
 if t.TYPE_CHECKING:
     from collections.abc import Mapping
 
-Stage = t.Literal["api", "startup", "placement", "filter", "claim"]
+Stage = t.Literal["api", "startup", "placement", "filter", "claim", "driver"]
 Query = t.Literal["primary", "fallback"]
 
 

@@ -243,7 +243,30 @@ def _claimed(
         usage.take(seen.cells, fitted, seen.release)
     except NovaError as error:
         return _refused("claim", error.text, error.name)
-    return _booted(query, asked, fitted)
+    return _spawned(asked, seen) or _booted(query, asked, fitted)
+
+
+def _spawned(asked: Asked, seen: HostView) -> Outcome | None:
+    """Refuse what the driver cannot build: nowhere to put shared emulator threads.
+
+    Source: ``nova/virt/libvirt/driver.py``, ``_get_guest_numa_config``.
+    """
+    if asked.guest is None or asked.guest.emulator_threads_policy != "share":
+        return None
+    shared = startup.cpu_option(seen.host.config.cpu_shared_set, "[compute] cpu_shared_set")
+    if shared is not None and not shared & seen.host.topology.online:
+        return _refused("driver", "no CPU of [compute] cpu_shared_set is online", "Invalid")
+    if (
+        shared is None
+        and seen.release.literal_realtime_mask
+        and constraints.realtime_on(asked.flavor)
+    ):
+        return _refused(
+            "driver",
+            "realtime with emulator policy share needs [compute] cpu_shared_set",
+            "RealtimeMaskNotFoundOrInvalid",
+        )
+    return None
 
 
 def _booted(query: Query, asked: Asked, fitted: Fitted | None) -> Outcome:

@@ -54,7 +54,7 @@ def grouped(findings: Iterable[Finding]) -> tuple[Group, ...]:
 
 def _subject(finding: Finding) -> tuple[str, str, str]:
     """Split a subject in its kind, the name that texts may hold, and what lists show."""
-    kind, _, name = finding.subject.partition(" ")
+    kind, _rest, name = finding.subject.partition(" ")
     if kind not in _KINDS:
         return "fleet", "", finding.subject
     return kind, name.partition(" with image ")[0], name
@@ -67,11 +67,11 @@ def _masked(text: str, name: str, kind: str) -> str:
 
 
 def _group(key: t.Any, members: list[tuple[str, Finding]]) -> Group:
-    code, severity, kind, *texts, _ = key
+    code, severity, kind, *texts, _rest = key
     first = members[0][1]
     what, effect, fix = texts if len(members) > 1 else (first.what, first.effect, first.fix)
     if kind == "host":
-        hosts = tuple(name for _, finding in members for name in finding.names)
+        hosts = tuple(name for _rest, finding in members for name in finding.names)
     else:
         hosts = first.names
     return Group(
@@ -79,10 +79,10 @@ def _group(key: t.Any, members: list[tuple[str, Finding]]) -> Group:
         severity,
         first.title,
         kind,
-        tuple(dict.fromkeys(label for label, _ in members)),
+        tuple(dict.fromkeys(label for label, _rest in members)),
         hosts,
         what,
         effect,
         fix,
-        tuple(dict.fromkeys(finding.where for _, finding in members if finding.where)),
+        tuple(dict.fromkeys(finding.where for _rest, finding in members if finding.where)),
     )

@@ -121,9 +121,13 @@ def _written(now: Audit, then: Audit | None, output: Output, report: str) -> t.I
     if output.json_path:
         plain = json_report.document(now, then)
         texts.append((output.json_path, json.dumps(plain, indent=1) + "\n"))
-    for path, _ in texts:
+    for path, _rest in texts:
         folder = os.path.dirname(os.path.realpath(os.path.expanduser(path)))
         if not os.path.isdir(folder):
             raise InputError("the folder does not exist", "a folder that exists", folder)
+        if os.path.isdir(os.path.expanduser(path)):
+            raise InputError("is a folder", "the path of a file", path)
+    if len({os.path.realpath(os.path.expanduser(path)) for path, _text in texts}) < len(texts):
+        raise InputError("both reports go to one file", "two paths", texts[0][0])
     for path, content in texts:
         yield write(path, content, check=output.check)

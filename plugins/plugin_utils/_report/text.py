@@ -94,11 +94,11 @@ class _Table:
         if len(rows) > _ROWS:
             rows = _folded(rows)
         first = min(
-            max(map(len, ["flavor", *(name for name, _ in rows)])), max(_FLAVORS, width // 3)
+            max(map(len, ["flavor", *(name for name, _rest in rows)])), max(_FLAVORS, width // 3)
         )
-        names = [name if len(name) <= first else name[: first - 3] + "..." for name, _ in rows]
+        names = [name if len(name) <= first else name[: first - 3] + "..." for name, _rest in rows]
         labels = [label(index) for index in range(len(audit.hosts))]
-        columns = list(zip(*(cells for _, cells in rows), strict=True))
+        columns = list(zip(*(cells for _rest, cells in rows), strict=True))
         widths = [
             max(map(len, [text, *column])) for text, column in zip(labels, columns, strict=True)
         ]
@@ -116,7 +116,7 @@ class _Table:
                         ["flavor", *labels[start:end]],
                         *(
                             [name, *cells[start:end]]
-                            for name, (_, cells) in zip(names, rows, strict=True)
+                            for name, (_rest, cells) in zip(names, rows, strict=True)
                         ),
                     ],
                 }

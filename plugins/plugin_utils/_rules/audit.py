@@ -18,6 +18,7 @@ from .._nova import schedule
 from .._nova.releases import release as release_of
 from .cases import flavor_case, host_case
 from .catalog import RULES
+from .flavors import image_command
 from .rule import Finding, FlavorCase, FleetCase, HostCase, Severity
 
 if t.TYPE_CHECKING:
@@ -219,6 +220,9 @@ def _finding(
         where = where or "nova.conf"
     elif isinstance(case, FlavorCase):
         where = where or (case.image.where if subject.startswith("image ") else case.flavor.where)
+    fix = detail.fix
+    if isinstance(case, FlavorCase) and case.image.name and "openstack flavor " in fix:
+        fix = image_command(case)  # the flavor alone has no such finding
     return Finding(
         rule.code,
         detail.severity or rule.severity,
@@ -227,7 +231,7 @@ def _finding(
         names,
         detail.what,
         detail.effect,
-        detail.fix,
+        fix,
         where,
     )
 

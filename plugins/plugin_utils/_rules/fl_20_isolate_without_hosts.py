@@ -33,7 +33,7 @@ def _check(case: FlavorCase) -> Iterator[Detail]:
     ]
     if smt:
         yield Detail(
-            f"isolate, and all {len(smt)} host classes with dedicated CPUs have SMT",
+            f"isolate, and every host with dedicated CPUs ({smt[0]} for one) has SMT",
             "the guest fits no host: NoValidHost",
             "disable SMT on hosts for it (kernel argument nosmt), or "
             + flavors.set_command(case, {"hw:cpu_thread_policy": "require"}),

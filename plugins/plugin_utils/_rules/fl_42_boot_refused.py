@@ -76,7 +76,7 @@ def _fix(case: FlavorCase) -> str:
     if name == "ImageNUMATopologyAsymmetric":
         nodes = next(
             count
-            for count in range(int(case.spec("hw:numa_nodes") or 1), 0, -1)
+            for count in range(min(int(case.spec("hw:numa_nodes") or 1), 128), 0, -1)
             if case.flavor.vcpus % count == 0 and case.flavor.memory_mb % count == 0
         )
         return flavors.set_command(case, {"hw:numa_nodes": str(nodes)})

@@ -30,11 +30,10 @@ def _check(case: FlavorCase) -> Iterator[Detail]:
             reasons.setdefault(f"{outcome.stage}: {outcome.reason}", host.names[0])
     if not reasons or _told_elsewhere(case, reasons):
         return
-    room = max((c.dedicated_count for host in case.hosts for c in host.cells or ()), default=0)
     yield Detail(
         "; ".join(f"{name} refuses at {reason}" for reason, name in list(reasons.items())[:4]),
         "every boot ends with No valid host",
-        _fix(case, room),
+        _fix(case),
         severity=Severity.INFO if _refused_rightly(case) else None,
     )
 
@@ -62,23 +61,16 @@ def _smt_only(case: FlavorCase) -> bool:
     )
 
 
-def _fix(case: FlavorCase, room: int) -> str:
-    cells = case.guest.cells if case.guest else ()
-    needed = max((cell.pinned_count for cell in cells), default=0)
-    if room and needed > room:
-        nodes = next(
-            (
-                n
-                for n in range(2, 65)
-                if case.flavor.vcpus % n == 0
-                and case.flavor.memory_mb % n == 0
-                and case.flavor.vcpus // n <= room
-            ),
-            None,
-        )
-        if nodes:
-            return flavors.set_command(case, {"hw:numa_nodes": str(nodes)})
-        return f"{room} pinned vCPUs at most fit one cell of these hosts"
+def _fix(case: FlavorCase) -> str:
+    needed = sum(cell.pinned_count for cell in case.guest.cells) if case.guest else 0
+    if needed and not any(host.sets and host.sets.dedicated for host in case.hosts):
+        return "[compute] cpu_dedicated_set on hosts for it"
+    for host in case.hosts:
+        rooms = sorted((cell.dedicated_count for cell in host.cells or ()), reverse=True)
+        for nodes in range(2, len(rooms) + 1):
+            divides = case.flavor.vcpus % nodes == 0 and case.flavor.memory_mb % nodes == 0
+            if divides and 0 < needed <= nodes * rooms[nodes - 1]:
+                return flavors.set_command(case, {"hw:numa_nodes": str(nodes)})
     if any("require" in outcome.reason for outcome in case.outcomes):
         return flavors.set_command(case, {"hw:cpu_thread_policy": "prefer"})
     return "a host class that can take it, or a smaller flavor"

@@ -33,6 +33,19 @@ def unset_command(case: FlavorCase, *keys: str) -> str:
     return f"openstack flavor unset {shlex.quote(case.flavor.name)} {given}"
 
 
+def image_command(case: FlavorCase) -> str:
+    """Write the command that takes from the image what decides about CPUs and memory."""
+    keys = [key for key in case.image.properties if key.startswith(_DECIDING)]
+    given = " ".join(f"--property {shlex.quote(key)}" for key in keys)
+    return (
+        f"openstack image unset {given} {shlex.quote(case.image.name)}"
+        f"  # or keep the image from flavor {case.flavor.name}"
+    )
+
+
+_DECIDING = ("hw_cpu", "hw_numa", "hw_mem", "hw_emulator", "hw_locked", "trait:")
+
+
 def pinned(case: FlavorCase) -> bool:
     """Say whether the guest has pinned vCPUs."""
     return case.guest is not None and any(cell.pinned for cell in case.guest.cells)

@@ -57,7 +57,7 @@ def _lost(case: FleetCase, old: list[HostCase]) -> Iterator[Detail]:
     if lost:
         waiting = tuple(flavor for flavor in stranded if any(o.boots for o in flavor.outcomes))
         yield Detail(
-            f"disable_fallback_pcpu_query is on, and hosts such as {next(iter(lost))} have no PCPU",
+            f"disable_fallback_pcpu_query is on, and hosts such as {min(lost)} have no PCPU",
             f"no pinned guest lands on them; boot nowhere, though they fit: {hosts.named(waiting)}",
             "move the hosts to cpu_dedicated_set, or until then\n"
             "[workarounds]\ndisable_fallback_pcpu_query = false",

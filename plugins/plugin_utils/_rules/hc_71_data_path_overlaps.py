@@ -33,7 +33,7 @@ def _check(case: HostCase) -> Iterator[Detail]:
             if case.release.dedicated_set
             else "list the CPUs of guests in vcpu_pin_set, without these",
         )
-    for name, _ in hosts.read_options(case):
+    for name, _rest in hosts.read_options(case):
         cpus = hosts.listed(case, name)
         if cpus & polled:
             yield Detail(

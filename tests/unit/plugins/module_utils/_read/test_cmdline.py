@@ -124,7 +124,7 @@ def test_a_mask_of_tuned_is_no_list() -> None:
 
 @given(st.one_of(st.text(), st.text('ab=-" \n', max_size=20)))
 def test_any_text_gives_words(text: str) -> None:
-    assert all("=" not in name for name, _ in words(text))
+    assert all("=" not in name for name, _rest in words(text))
     assert sum(len(name) + len(value or "") for name, value in words(text)) <= len(text)
 
 

@@ -390,7 +390,7 @@ def test_any_document_is_taken_or_refused(document: object) -> None:
 
 def test_deep_documents_are_refused() -> None:
     deep: t.Any = []
-    for _ in range(100_000):
+    for _rest in range(100_000):
         deep = [deep]
     with pytest.raises(InputError, match="nested too deeply"):
         documents.host(deep, "a", "34.0.0")

@@ -132,8 +132,8 @@ def test_a_folder_of_facts_is_read_by_the_stems_of_its_files(tmp_path: pathlib.P
     written(tmp_path, "README.md", "not facts")
     written(tmp_path, ".hidden.json", "not facts")
     found = list(loading.facts_folder(str(tmp_path)))
-    assert [name for name, _ in found] == ["b", "c", "compute-1.example.org", "d"]
-    assert all(facts == FACTS for _, facts in found)
+    assert [name for name, _rest in found] == ["b", "c", "compute-1.example.org", "d"]
+    assert all(facts == FACTS for _rest, facts in found)
 
 
 def test_a_folder_without_facts_is_refused(tmp_path: pathlib.Path) -> None:

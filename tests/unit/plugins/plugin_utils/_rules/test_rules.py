@@ -73,7 +73,7 @@ def test_its_good_example_is_not_found(rule: Rule[t.Any]) -> None:
 
 def test_its_page_has_a_title_and_a_source(rule: Rule[t.Any]) -> None:
     page = inspect.getdoc(module_of(rule)) or ""
-    title, _, body = page.partition("\n\n")
+    title, _rest, body = page.partition("\n\n")
     assert re.fullmatch(r"\S.*\S\.", title)
     assert re.fullmatch(r"\S.*[^\s.]", rule.title)
     assert re.search(r"^Source: \S", body, re.MULTILINE)
