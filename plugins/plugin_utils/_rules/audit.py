@@ -83,7 +83,8 @@ def audit(fleet: Fleet, progress: Progress | None = None) -> Audit:
             case = _decided(flavor, image, fleet.scheduler, hosts, decided)
             rows.append(case)
             subject = f"flavor {flavor.name} with image {image.name}"
-            findings += _new(_found(case, subject, namer), own)
+            found = _new(_found(case, subject, namer), own)
+            findings += found if alone.refusal else map(_of_image(case), found)
         if progress:
             progress(index + 1, len(fleet.flavors))
     findings += _of_idle(idle.values(), rows, fleet.scheduler, namer)
@@ -189,6 +190,17 @@ def _new(found: Iterable[Finding], known: list[Finding]) -> Iterator[Finding]:
             yield finding
 
 
+def _of_image(case: FlavorCase) -> Callable[[Finding], Finding]:
+    """Make the change that mends the image where the flavor alone has no such finding."""
+
+    def mended(finding: Finding) -> Finding:
+        if "openstack flavor " not in finding.fix:
+            return finding
+        return dataclasses.replace(finding, fix=image_command(case))
+
+    return mended
+
+
 def _of_idle(
     images: Iterable[Image], rows: list[FlavorCase], scheduler: Scheduler, namer: _Namer
 ) -> Iterator[Finding]:
@@ -220,9 +232,6 @@ def _finding(
         where = where or "nova.conf"
     elif isinstance(case, FlavorCase):
         where = where or (case.image.where if subject.startswith("image ") else case.flavor.where)
-    fix = detail.fix
-    if isinstance(case, FlavorCase) and case.image.name and "openstack flavor " in fix:
-        fix = image_command(case)  # the flavor alone has no such finding
     return Finding(
         rule.code,
         detail.severity or rule.severity,
@@ -231,7 +240,7 @@ def _finding(
         names,
         detail.what,
         detail.effect,
-        fix,
+        detail.fix,
         where,
     )
 
