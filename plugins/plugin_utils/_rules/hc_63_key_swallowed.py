@@ -30,9 +30,9 @@ def _check(case: HostCase) -> Iterator[Detail]:
         if keys:
             lines = "\n".join(f"{key} = {text}" for key, text in keys)
             yield Detail(
-                f"{name} swallowed {', '.join(key for key, _ in keys)}: Nova reads {value!r}",
+                f"{name} swallowed {', '.join(key for key, _place in keys)}: Nova reads {value!r}",
                 f"{name} is Invalid and nova-compute does not start; "
-                f"{', '.join(key for key, _ in keys)} is not set",
+                f"{', '.join(key for key, _place in keys)} is not set",
                 f"without blanks in front:\n{lines}",
                 case.host.config.where(name),
             )
