@@ -13,10 +13,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.pinguard.nova.plugins.module_utils._read.errors import InputError
-from ansible_collections.pinguard.nova.plugins.plugin_utils._model.gathering import (
-    Sources,
-    facts_of,
-)
+from ansible_collections.pinguard.nova.plugins.plugin_utils._model.gathering import sources
 from ansible_collections.pinguard.nova.plugins.plugin_utils._report.run import Output, host_audit
 
 ARGUMENTS = {
@@ -51,8 +48,10 @@ class ActionModule(ActionBase):
             min(shutil.get_terminal_size((100, 24)).columns, 160),
         )
         try:
-            sources, missing = self._sources(args, task_vars or {})
-            found = host_audit(sources, output)
+            given, missing = sources(
+                args, task_vars or {}, (self._loader.get_basedir(), os.getcwd())
+            )
+            found = host_audit(given, output)
         except InputError as error:
             raise AnsibleActionFail(str(error)) from None
         if args["show"]:
@@ -61,22 +60,3 @@ class ActionModule(ActionBase):
             warning = f"no facts, so not audited: {', '.join(missing)}"
             result.setdefault("warnings", []).append(warning)
         return {**result, **found}
-
-    def _sources(
-        self, args: dict[str, t.Any], task_vars: dict[str, t.Any]
-    ) -> tuple[Sources, tuple[str, ...]]:
-        """Take facts from the hosts' variables unless a file or folder is named."""
-        named: dict[str, t.Any] | None = None
-        missing: tuple[str, ...] = ()
-        if args["fleet"] is None and args["facts"] is None:
-            named, missing = facts_of(args["hosts"], task_vars)
-        return (
-            Sources(
-                args["release"],
-                named,
-                args["fleet"],
-                args["facts"],
-                folders=(self._loader.get_basedir(), os.getcwd()),
-            ),
-            missing,
-        )

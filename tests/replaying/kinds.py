@@ -81,20 +81,6 @@ def is_error(verdict: t.Any) -> bool:
     return isinstance(verdict, dict) and "error" in verdict
 
 
-def comparable(verdict: t.Any) -> t.Any:
-    """Reduce a verdict to what must be equal.
-
-    Of a crash only that it is one; of pins the threads that each core of the host gives.
-    """
-    if is_error(verdict):
-        return verdict["error"] if verdict["nova"] else "crash"
-    if isinstance(verdict, dict):
-        return {key: comparable(value) for key, value in verdict.items()}
-    if isinstance(verdict, list):
-        return [comparable(value) for value in verdict]
-    return verdict
-
-
 def flavor_of(spec: Data) -> Flavor:
     given = spec["flavor"]
     return Flavor(
@@ -476,9 +462,12 @@ def cores_of(case: Data, ours: Data) -> dict[int, int]:
 
 
 def _reduced(verdict: t.Any, cores: dict[int, int]) -> t.Any:
-    """Reduce a verdict to what must be equal: see :func:`comparable`; pins become cores."""
+    """Reduce a verdict to what must be equal.
+
+    Of a crash only that it is one; of pins the threads that each core of the host gives.
+    """
     if is_error(verdict):
-        return comparable(verdict)
+        return verdict["error"] if verdict["nova"] else "crash"
     if isinstance(verdict, list):
         return [_reduced(value, cores) for value in verdict]
     if not isinstance(verdict, dict):

@@ -128,6 +128,25 @@ def settled(value: t.Any) -> t.Any:
     return value
 
 
+def sources(
+    args: Mapping[str, t.Any], variables: Mapping[str, t.Any], folders: tuple[str, ...]
+) -> tuple[Sources, tuple[str, ...]]:
+    """Take the sources from an action's arguments, and list the hosts without facts.
+
+    Facts come from the variables of the hosts unless ``fleet`` or ``facts`` names a file or folder.
+
+    Raises ``InputError`` as :func:`facts_of` does.
+    """
+    named: dict[str, t.Any] | None = None
+    missing: tuple[str, ...] = ()
+    if args["fleet"] is None and args["facts"] is None:
+        named, missing = facts_of(args["hosts"], variables)
+    given = {
+        field.name: args[field.name] for field in dataclasses.fields(Sources) if field.name in args
+    }
+    return Sources(**given, named=named, folders=folders), missing
+
+
 def facts_of(
     wanted: Sequence[str] | None, variables: Mapping[str, t.Any]
 ) -> tuple[dict[str, t.Any], tuple[str, ...]]:

@@ -80,8 +80,6 @@ class Release:
     """Powers up the CPU kept for emulator threads too (bug 2056612)."""
     spares_cpu0: bool = since("27.2.0", "28.0.1", "29.0.0")
     """Never powers down CPU 0 (0b9d8cee58)."""
-    inventory_in_use_is_fatal: bool = since("26.0.0")
-    """Dies at start where a resource class in use would vanish from the inventory."""
     runs_on_old_python: bool = since("13.0.0", until=("21.0.0",))
     """Its computes run on CPython 3.7 or older, which orders thread siblings otherwise."""
 
@@ -116,8 +114,6 @@ class Release:
     """Asks for no PCPU where policy mixed lacks its mask; before, it crashes."""
     any_suffix: bool = since("21.0.0")
     """Request groups may bear any suffix, before only numbers."""
-    root_traits: bool = since("21.0.0")
-    """Request filters speak of the root provider, before of the unsuffixed group."""
     extra_spec_validation: bool = since("21.0.0")
     """Microversion 2.86 checks the extra specs of new flavors."""
     max_topology_validator: bool = since("30.3.0", "31.2.0", "32.0.0")

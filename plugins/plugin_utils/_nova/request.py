@@ -20,7 +20,7 @@ from .image_properties import HYPERTHREADING
 from .releases import release as release_of
 
 if t.TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from .._model.flavor import Flavor, Image
     from .._model.host import Scheduler
@@ -244,8 +244,3 @@ def queries(flavor: Flavor, image: Image, scheduler: Scheduler) -> tuple[Request
     if not primary.cpu_pinning_requested or scheduler.disable_fallback_pcpu_query:
         return primary, None
     return primary, build(flavor, image, release, translate=False)
-
-
-def as_text(amounts: Mapping[str, int], names: Iterable[str] = ("PCPU", "VCPU")) -> str:
-    """Write the CPU amounts of a request or allocation: ``PCPU 4``."""
-    return ", ".join(f"{name} {amounts[name]}" for name in names if name in amounts)

@@ -249,9 +249,13 @@ def _claimed(
 def _spawned(asked: Asked, seen: HostView) -> Outcome | None:
     """Refuse what the driver cannot build: nowhere to put shared emulator threads.
 
-    Source: ``nova/virt/libvirt/driver.py``, ``_get_guest_numa_config``.
+    Computes from before Train are not judged: their set was not read at start either.
+
+    Source: ``nova/virt/libvirt/driver.py``, ``_get_guest_numa_config``,
+    ``_get_guest_memory_backing_config``.
     """
-    if asked.guest is None or asked.guest.emulator_threads_policy != "share":
+    shares = asked.guest is not None and asked.guest.emulator_threads_policy == "share"
+    if not shares or not seen.release.dedicated_set:
         return None
     shared = startup.cpu_option(seen.host.config.cpu_shared_set, "[compute] cpu_shared_set")
     if shared is not None and not shared & seen.host.topology.online:

@@ -22,7 +22,7 @@ if t.TYPE_CHECKING:
 
 
 def _check(case: FlavorCase) -> Iterator[Detail]:
-    if case.refusal or not case.release.any_suffix:
+    if case.refusal or not case.release.extra_spec_validation:
         return
     for key, value in case.flavor.extra_specs.items():
         known = key.partition(":")[2].split(".")[0] in extra_specs.known_keys(case.release)

@@ -32,7 +32,6 @@ def _check(case: FleetCase) -> Iterator[Detail]:
             if flavor.guest and flavor.guest.emulator_threads_policy == "isolate"
         )
         if pinned:
-            first = "28.1.0" if host.release.name.startswith("28.") else "27.3.0"
             yield Detail(
                 f"{host.host.name} (Nova {host.release.name}) powers dedicated CPUs down and takes "
                 f"{hosts.named(isolate or pinned)}"
@@ -41,7 +40,8 @@ def _check(case: FleetCase) -> Iterator[Detail]:
                 + "pinned guests cannot come in by live migration"
                 if isolate
                 else "the CPUs on the destination of a live migration stay offline: it fails",
-                f"update nova-compute to {first}, or\n[libvirt]\ncpu_power_management = false\n"
+                "update nova-compute to 27.3.0, 28.1.0 or 29.0.0, or\n"
+                "[libvirt]\ncpu_power_management = false\n"
                 "(and switch the dedicated CPUs on: chcpu -e)",
                 host.host.config.where("cpu_power_management"),
                 hosts=(host.host.name,),

@@ -15,7 +15,7 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils._read.cpu_list import size, to_text
-from . import hosts
+from . import host_sets, hosts
 from .examples import a_host, new_style
 from .rule import Detail, HostCase, Rule, Severity
 
@@ -39,7 +39,7 @@ def _check(case: HostCase) -> Iterator[Detail]:
             severity=Severity.INFO,
         )
         return
-    kept = case.sets.dedicated & ~sum(hosts.first_cores(host.topology))
+    kept = case.sets.dedicated & ~host_sets.first_cores(host.topology, host.topology.online)
     yield Detail(
         f"cpu_dedicated_set = {to_text(case.sets.dedicated)} leaves no online CPU to the host",
         "host daemons, interrupts and emulator threads run on the CPUs of pinned guests",

@@ -14,7 +14,7 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils._read.cpu_list import size, to_text
-from . import hosts
+from . import host_sets, hosts
 from .examples import a_flavor, a_fleet, a_host, new_style
 from .rule import Detail, FleetCase, HostCase, Rule, Severity
 
@@ -53,7 +53,7 @@ def _detail(case: HostCase, pinned: tuple[FlavorCase, ...]) -> Detail:
 
 def _fix(case: HostCase) -> str:
     topology = case.host.topology
-    shared = sum(hosts.first_cores(topology)) or topology.online & -topology.online
+    shared = host_sets.first_cores(topology, topology.online) or topology.online & -topology.online
     rest = to_text(topology.online & ~shared)
     if not rest:
         return f"[compute]\ncpu_shared_set = {to_text(shared)}"

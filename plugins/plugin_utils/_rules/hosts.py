@@ -11,7 +11,6 @@ from ...module_utils._read.cpu_list import CpuListError, parse_nova
 from . import flavors
 
 if t.TYPE_CHECKING:
-    from .._model.topology import Topology
     from .rule import FlavorCase, FleetCase, HostCase
 
 CPU_OPTIONS = ("vcpu_pin_set", "cpu_shared_set", "cpu_dedicated_set")
@@ -49,12 +48,6 @@ def isolated(case: HostCase) -> int:
     """List the CPUs that the kernel keeps its scheduler off (bitmask)."""
     told = case.host.isolation
     return (case.host.topology.isolated or 0) | ((told.domain if told else None) or 0)
-
-
-def first_cores(topology: Topology) -> set[int]:
-    """Take the first core of each cell (bitmasks)."""
-    cells = [[core for core in topology.cores if core & cell.cpuset] for cell in topology.cells]
-    return {cores[0] for cores in cells if cores}
 
 
 def pinned_here(case: FleetCase) -> dict[str, tuple[FlavorCase, ...]]:

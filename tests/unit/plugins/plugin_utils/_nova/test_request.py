@@ -159,7 +159,3 @@ def test_pci_affinity(asked: str, wished: str, result: str | None) -> None:
         return
     required = request.build(flavor(specs), image(properties), new).unsuffixed.required
     assert ("COMPUTE_SOCKET_PCI_NUMA_AFFINITY" in required) == (result == "socket")
-
-
-def test_amounts_as_text() -> None:
-    assert request.as_text({"VCPU": 3, "PCPU": 1, "MEMORY_MB": 5}) == "PCPU 1, VCPU 3"

@@ -131,3 +131,32 @@ def test_a_flavor_that_boots_nowhere_is_told_host_by_host() -> None:
     assert "needs 20 dedicated CPUs in one cell, the largest has 14" in found.what
     assert "flat refuses at placement" in found.what
     assert found.fix == "openstack flavor set example --property hw:numa_nodes=2"
+
+
+SHARING: dict[str, t.Any] = {"cpu_policy": "dedicated", "emulator_threads_policy": "share"}
+REALTIME: dict[str, t.Any] = {**SHARING, "cpu_realtime": "yes", "cpu_realtime_mask": "^0"}
+
+
+@pytest.mark.parametrize(
+    ("release", "specs", "options", "stage"),
+    [
+        ("34.0.0", REALTIME, {"cpu_dedicated_set": "0-7"}, "driver"),
+        ("22.0.0", REALTIME, {"cpu_dedicated_set": "0-7"}, "driver"),
+        ("21.2.4", REALTIME, {"cpu_dedicated_set": "0-7"}, None),
+        ("34.0.0", SHARING, {"cpu_dedicated_set": "0-7"}, None),
+        ("34.0.0", REALTIME, {"cpu_dedicated_set": "0-7", "cpu_shared_set": "8"}, None),
+        ("34.0.0", SHARING, {"vcpu_pin_set": "0-7", "cpu_shared_set": "99"}, "driver"),
+        ("34.0.0", SHARING, {"vcpu_pin_set": "0-7", "cpu_shared_set": "8"}, None),
+    ],
+)
+def test_shared_emulator_threads_need_a_shared_set(
+    release: str, specs: dict[str, t.Any], options: dict[str, t.Any], stage: str | None
+) -> None:
+    (outcome,) = a_flavor(a_host(release=release, **options), release=release, **specs).outcomes
+    assert outcome.stage == stage
+
+
+def test_a_set_that_an_old_compute_never_reads_harms_nothing() -> None:
+    host = a_host(release="19.0.0", vcpu_pin_set="0-7", cpu_shared_set="4-$")
+    (outcome,) = a_flavor(host, release="21.1.1", vcpus=2, **SHARING).outcomes
+    assert outcome.query == "fallback"
