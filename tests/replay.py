@@ -20,13 +20,13 @@ import typing as t
 import zlib
 
 import jsonschema
-from replaying import kinds
+from replaying import clouds, kinds
 
 from ansible_collections.pinguard.nova.plugins.module_utils._read.errors import InputError
 from ansible_collections.pinguard.nova.plugins.plugin_utils._nova.releases import release
 
 SCHEMAS = pathlib.Path(__file__).parent / "replaying" / "schemas"
-LATER = {"xml": "guest XML", "e2e": "whole clouds"}
+LATER = {"xml": "guest XML"}
 SHOWN = 5
 LARGEST = 256 << 20
 
@@ -99,10 +99,10 @@ def load(path: pathlib.Path) -> dict[str, t.Any]:
         raise InputError(f"cannot be read: {error}", "JSON, gzipped or not", str(path)) from None
     kind = document.get("kind") if isinstance(document, dict) else None
     if kind is None and isinstance(document, dict) and "scenario" in document:
-        return {"kind": "e2e", "cases": [document]}
+        kind, document = "e2e", {"kind": "e2e", "cases": [document]}
     if isinstance(kind, str) and kind in LATER and isinstance(document.get("cases"), list):
         return {"kind": kind, "cases": document["cases"]}
-    name = "placement" if kind == "placement" else "verdicts"
+    name = {"placement": "placement", "e2e": "clouds"}.get(str(kind), "verdicts")
     schema = json.loads((SCHEMAS / f"{name}.json").read_text(encoding="utf-8"))
     fault = jsonschema.validators.validator_for(schema)(schema).iter_errors(document)
     first = min(fault, key=lambda error: list(map(str, error.absolute_path)), default=None)
@@ -122,6 +122,10 @@ def replay(path: pathlib.Path, result: Replay) -> None:
         return
     for case in document["cases"]:
         try:
+            if kind == "e2e":
+                for version, name, compared in clouds.rows(case):
+                    count(result, kind, version, {"id": name}, compared)
+                continue
             if kind == "placement":
                 for query in case["queries"]:
                     count(result, kind, "-", case, kinds.placement(case, query))
@@ -130,9 +134,10 @@ def replay(path: pathlib.Path, result: Replay) -> None:
                 for version in entry["releases"]:
                     compared = kinds.compare(case, entry["verdict"], release(version))
                     count(result, kind, version, case, compared)
-        except (KeyError, TypeError, InputError) as error:
+        except (KeyError, TypeError, ValueError, InputError) as error:
+            name = case.get("id") or case.get("name")
             raise InputError(
-                f"case {case.get('id')}: {error!r}", "the recorded formats", str(path)
+                f"case {name}: {error!r}", "the recorded formats", str(path)
             ) from error
 
 

@@ -14,6 +14,7 @@ if t.TYPE_CHECKING:
     from collections.abc import Mapping
 
     from .flavor import Flavor, Image
+    from .server import Allocation, Server
     from .topology import Topology
 
 
@@ -97,3 +98,6 @@ class Fleet:
     classes: tuple[HostClass, ...] = ()
     flavors: tuple[Flavor, ...] = ()
     images: tuple[Image, ...] = ()
+    servers: tuple[Server, ...] = ()
+    allocations: tuple[Allocation, ...] = ()
+    """Of consumers that are no servers."""

@@ -11,6 +11,8 @@ import typing as t
 if t.TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from .fit import Fitted
+
 Stage = t.Literal["api", "startup", "placement", "filter", "claim", "driver"]
 Query = t.Literal["primary", "fallback"]
 
@@ -29,15 +31,26 @@ class Outcome:
     """Why it is refused, one line."""
     error: str = ""
     """Class of Nova's exception, where there is one."""
-    cells: tuple[int, ...] = ()
-    """Host cell of each guest cell; empty for a guest without NUMA topology."""
-    pins: Mapping[int, int] = dataclasses.field(default_factory=dict)
-    """vCPU to host CPU; exact where the history of the host's books is known."""
-    reserved: frozenset[int] = frozenset()
-    """Host CPUs kept for emulator threads."""
+    fitted: Fitted | None = None
+    """The guest's place on the host; None for a guest without NUMA topology."""
     allocation: Mapping[str, int] = dataclasses.field(default_factory=dict)
     """Amounts that Placement allocates, by resource class."""
 
     @property
     def boots(self) -> bool:
         return self.stage is None
+
+    @property
+    def cells(self) -> tuple[int, ...]:
+        """Host cell of each guest cell; empty for a guest without NUMA topology."""
+        return self.fitted.cells if self.fitted else ()
+
+    @property
+    def pins(self) -> dict[int, int]:
+        """vCPU to host CPU; exact where the history of the host's books is known."""
+        return self.fitted.pins if self.fitted else {}
+
+    @property
+    def reserved(self) -> frozenset[int]:
+        """Host CPUs kept for emulator threads."""
+        return self.fitted.reserved if self.fitted else frozenset()

@@ -44,6 +44,23 @@ host that was not upgraded yet."""
 
 OLDEST, NEWEST = 20, 34
 
+SERVICE_VERSIONS = dict(
+    enumerate(
+        (9, 15, 16, 22, 30, 35, 37, 40, 51, 53, 56, 60, 61, 64, 66, 66, 67, 67, 68, 70, 72, 74), 13
+    )
+)
+"""Major version to the version that its services report.
+
+Source: ``nova/objects/service.py``, ``SERVICE_VERSION``."""
+
+OLDEST_COMPUTES = dict(enumerate((52, 54, 57, 61, 61, 66, 66, 66, 66, 68, 68, 72), 23))
+"""Major version to the oldest service version of a compute beside which its services start.
+
+Source: ``nova/objects/service.py``, ``OLDEST_SUPPORTED_SERVICE_VERSION``."""
+
+SLURP = frozenset((27, 29, 31, 33))
+"""Major versions from which an upgrade may skip the next release."""
+
 
 def since(*first: str, until: tuple[str, ...] = ()) -> t.Any:
     """Declare a behaviour by the first point release of each series that has it.
@@ -60,6 +77,11 @@ class Release:
 
     name: str
     """The point release, ``27.1.0``."""
+
+    service_version: int
+    """The version that its services report, which min-version gates look at."""
+    oldest_compute: int
+    """The oldest service version of a compute beside which its services start; 0 for any."""
 
     shared_set: bool = since("18.0.0")
     """Has ``[compute] cpu_shared_set``."""
@@ -82,6 +104,14 @@ class Release:
     """Never powers down CPU 0 (0b9d8cee58)."""
     runs_on_old_python: bool = since("13.0.0", until=("21.0.0",))
     """Its computes run on CPython 3.7 or older, which orders thread siblings otherwise."""
+
+    dies_of_inventory_in_use: bool = since("26.0.0")
+    """A class that leaves the inventory while it is allocated fails the whole update, and the
+    start with it; before, the old inventory just stays."""
+    owner_trait: bool = since("34.0.0")
+    """Reports the trait ``OWNER_NOVA``, and asks for it once every compute does."""
+    ffu_workaround: bool = since("25.0.0")
+    """``[workarounds] disable_compute_service_check_for_ffu`` lets it start beside old computes."""
 
     image_shared_policy: bool = since("20.2.0", "21.0.0")
     """``hw_cpu_policy=shared`` of an image counts as a policy (569ad1402e)."""
@@ -174,4 +204,10 @@ def release(text: str, *, host: bool = False) -> Release:
         for field in dataclasses.fields(Release)
         if field.metadata
     }
-    return Release(".".join(map(str, version)), **behaviour)
+    major = version[0]
+    return Release(
+        ".".join(map(str, version)),
+        SERVICE_VERSIONS[major],
+        OLDEST_COMPUTES.get(major, 0),
+        **behaviour,
+    )

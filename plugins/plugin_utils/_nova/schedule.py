@@ -14,8 +14,8 @@ import functools
 import typing as t
 
 from .._model.host import Scheduler
-from . import candidates, constraints, inventory, request, startup, usage
-from .candidates import BadQuery, Provider, Scope
+from . import candidates, constraints, image_properties, inventory, request, startup, usage
+from .candidates import ANYWHERE, BadQuery, Provider, Scope
 from .errors import NovaError
 from .fit import Limits, fit
 from .image_properties import HYPERTHREADING
@@ -25,6 +25,8 @@ from .releases import release as release_of
 from .request import Group, Request
 
 if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from .._model.flavor import Flavor, Image
     from .._model.guest import Guest
     from .._model.host import Host
@@ -40,7 +42,12 @@ JUDGED = ("VCPU", "PCPU", "MEMORY_MB")
 NEWEST_SCHEDULER = Scheduler(f"{NEWEST}.0.0")
 """A control plane of the newest release, with Nova's defaults and the NUMA filter."""
 
-_EVERYWHERE = Scope(root_forbidden=frozenset(("COMPUTE_STATUS_DISABLED",)))
+ENABLED = Scope(root_forbidden=frozenset(("COMPUTE_STATUS_DISABLED",)))
+"""What every request asks of a provider.
+
+Source: ``nova/scheduler/request_filter.py``, ``compute_status_filter``."""
+
+MIXED_SERVICE_VERSION = 52
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -53,6 +60,9 @@ class HostView:
     """What nova-compute fails with, at its start or when it reports its resources."""
     sets: CpuSets | None = None
     cells: tuple[HostCell, ...] | None = None
+    """Its NUMA cells as the scheduler knows them."""
+    books: tuple[HostCell, ...] | None = None
+    """The same as its nova-compute knows them: equal, unless an update failed."""
     provider: Provider | None = None
     limits: Limits = dataclasses.field(default_factory=Limits)
 
@@ -83,7 +93,7 @@ def view(host: Host) -> HostView:
         host.aggregates,
     )
     limits = Limits(*inventory.ratios(host.config, release))
-    return HostView(host, release, None, sets, cells, provider, limits)
+    return HostView(host, release, None, sets, cells, cells, provider, limits)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -98,14 +108,36 @@ class Asked:
     primary: Request | None = None
     fallback: Request | None = None
     bad_query: str = ""
-    """Why Placement answers the primary query with 400."""
+    """Why Placement answers a query with 400."""
+    scope: Scope = ANYWHERE
+    """What the request filters add to both queries."""
+
+    @property
+    def queries(self) -> Iterator[tuple[Query, Request]]:
+        """The queries that are sent, in order."""
+        if self.primary:
+            yield "primary", self.primary
+        if self.fallback:
+            yield "fallback", self.fallback
 
 
-def ask(flavor: Flavor, image: Image, scheduler: Scheduler) -> Asked:
-    """Put a boot request to the API and build its queries."""
+def ask(
+    flavor: Flavor,
+    image: Image,
+    scheduler: Scheduler,
+    *,
+    oldest: int | None = None,
+    scope: Scope = ENABLED,
+) -> Asked:
+    """Put a boot request to the API and build its queries.
+
+    ``oldest`` is the lowest service version of all computes, which some features wait for; None
+    where that is not to be judged.
+    """
     release = release_of(scheduler.release)
     try:
         constraints.check_api(flavor, image, release)
+        _gate(flavor, image, release, oldest)
         guest = constraints.guest(flavor, image, release)
         primary, fallback = request.queries(flavor, image, scheduler)
     except NovaError as error:
@@ -117,7 +149,22 @@ def ask(flavor: Flavor, image: Image, scheduler: Scheduler) -> Asked:
                 candidates.check(query)
         except BadQuery as error:
             bad = str(error)
-    return Asked(flavor, image, None, guest, primary, fallback, bad)
+    return Asked(flavor, image, None, guest, primary, fallback, bad, scope)
+
+
+def _gate(flavor: Flavor, image: Image, release: Release, oldest: int | None) -> None:
+    """Refuse what not every compute knows yet.
+
+    Source: ``nova/compute/api.py``, ``_check_compute_service_for_mixed_instance``.
+    """
+    if oldest is None or oldest >= MIXED_SERVICE_VERSION or not release.mixed_policy:
+        return
+    properties = image_properties.read(image, release)
+    if constraints.cpu_policy(flavor, properties, release) == "mixed":
+        raise NovaError(
+            "MixedInstanceNotSupportByComputeService",
+            "policy mixed waits until every compute is Victoria or newer",
+        )
 
 
 def decide(flavor: Flavor, image: Image, host: Host, scheduler: Scheduler) -> Outcome:
@@ -143,6 +190,13 @@ def settle(asked: Asked, seen: HostView, scheduler: Scheduler) -> Outcome:
     query, reason = _placed(asked, seen, seen.provider)
     if query is None:
         return _refused("placement", reason)
+    return settle_from(query, asked, seen, scheduler)
+
+
+def settle_from(query: Query, asked: Asked, seen: HostView, scheduler: Scheduler) -> Outcome:
+    """Decide what becomes of a request on a host that a query has brought."""
+    if seen.fault:
+        return _refused("startup", seen.fault.text, seen.fault.name)
     if asked.guest is None:
         return _booted(query, asked, None)
     if scheduler.numa_topology_filter:
@@ -161,19 +215,17 @@ def _placed(asked: Asked, seen: HostView, provider: Provider) -> tuple[Query | N
     if asked.bad_query:
         return None, f"Placement answers 400: {asked.bad_query}"
     reasons = []
-    named: tuple[tuple[Query, Request | None], ...] = (
-        ("primary", asked.primary),
-        ("fallback", asked.fallback),
-    )
-    for name, query in named:
-        if query is None:
-            continue
-        judged = _judged(query, seen.known_traits)
-        reason = candidates.refusal(provider, judged, _EVERYWHERE)
+    for name, query in asked.queries:
+        reason = unlisted(query, asked, seen, provider)
         if reason is None:
             return name, ""
         reasons.append(f"{name} query: host {reason}")
     return None, "; ".join(reasons)
+
+
+def unlisted(query: Request, asked: Asked, seen: HostView, provider: Provider) -> str | None:
+    """Say why a query does not list a host as a candidate; None where it does."""
+    return candidates.refusal(provider, _judged(query, seen.known_traits), asked.scope)
 
 
 def _judged(query: Request, known_traits: bool) -> Request:
@@ -199,7 +251,7 @@ def _judged(query: Request, known_traits: bool) -> Request:
 def _filtered(asked: Asked, seen: HostView, scheduler: Scheduler, guest: Guest) -> Outcome | None:
     """Hold the host against NUMATopologyFilter; None where it passes."""
     release = release_of(scheduler.release)
-    if not seen.release.dedicated_set and release.needs_pcpuset:
+    if breaks_filter(seen, release):
         return _refused(
             "filter",
             "NUMATopologyFilter crashes on the record of a compute from before Train",
@@ -218,6 +270,12 @@ def _filtered(asked: Asked, seen: HostView, scheduler: Scheduler, guest: Guest) 
     return None if fitted else _refused("filter", misfit(seen.cells, guest, release))
 
 
+def breaks_filter(seen: HostView, release: Release) -> bool:
+    """Say whether a scheduler's filter crashes on a host's record, and with it every request that
+    the host is a candidate of."""
+    return not seen.release.dedicated_set and release.needs_pcpuset
+
+
 def _wants_siblings(asked: Asked) -> bool:
     """Read the policies as the filter does: the texts of flavor and image, unsettled."""
     specs, properties = asked.flavor.extra_specs, asked.image.properties
@@ -230,17 +288,17 @@ def _claimed(
     query: Query, asked: Asked, seen: HostView, scheduler: Scheduler, guest: Guest
 ) -> Outcome:
     """Claim the host's CPUs, as its nova-compute does with its own release and options."""
-    if seen.cells is None:
+    if seen.books is None:
         return _booted(query, asked, None)
     limits = seen.limits if scheduler.numa_topology_filter else None
     packs = seen.host.config.packing_host_numa_cells_allocation_strategy
     try:
-        fitted = fit(seen.cells, guest, seen.release, limits, packs)
+        fitted = fit(seen.books, guest, seen.release, limits, packs)
         if fitted is None:
             return _refused(
-                "claim", misfit(seen.cells, guest, seen.release), "ComputeResourcesUnavailable"
+                "claim", misfit(seen.books, guest, seen.release), "ComputeResourcesUnavailable"
             )
-        usage.take(seen.cells, fitted, seen.release)
+        usage.take(seen.books, fitted, seen.release)
     except NovaError as error:
         return _refused("claim", error.text, error.name)
     return _spawned(asked, seen) or _booted(query, asked, fitted)
@@ -275,13 +333,7 @@ def _spawned(asked: Asked, seen: HostView) -> Outcome | None:
 
 def _booted(query: Query, asked: Asked, fitted: Fitted | None) -> Outcome:
     request_ = asked.primary if query == "primary" else asked.fallback
-    return Outcome(
-        query=query,
-        cells=fitted.cells if fitted else (),
-        pins=fitted.pins if fitted else {},
-        reserved=fitted.reserved if fitted else frozenset(),
-        allocation=request_.resources if request_ else {},
-    )
+    return Outcome(query=query, fitted=fitted, allocation=request_.resources if request_ else {})
 
 
 def misfit(cells: tuple[HostCell, ...], guest: Guest, release: Release) -> str:

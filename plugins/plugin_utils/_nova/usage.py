@@ -19,41 +19,57 @@ from .errors import NovaError, crash
 if t.TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .._model.guest import GuestCell
+    from .._model.guest import Guest, GuestCell
     from .._model.host_cell import HostCell, Pages
-    from .fit import Fitted, Pinning
+    from .fit import Fitted, Pinning, Seat
     from .releases import Release
 
 
-def take(cells: Sequence[HostCell], fitted: Fitted, release: Release) -> tuple[HostCell, ...]:
+class Placed(t.NamedTuple):
+    """A guest whose place on its host is known, not worked out."""
+
+    guest: Guest
+    seats: tuple[Seat, ...]
+    known: tuple[Pinning | None, ...]
+
+    def pinnings(self) -> tuple[Pinning | None, ...]:
+        """Give the pins of each guest cell; None for cells that have none."""
+        return self.known
+
+
+Holder = t.Union["Fitted", Placed]
+"""What holds CPUs and memory of a host."""
+
+
+def take(cells: Sequence[HostCell], holder: Holder, release: Release) -> tuple[HostCell, ...]:
     """Enter a guest into the books of its host.
 
     Raises ``CPUPinningUnknown`` or ``CPUPinningInvalid`` for pins that the cell does not have or
     that are taken; crashes with ``IndexError`` on a cell without page pools.
     """
-    return _changed(cells, fitted, release, 1)
+    return _changed(cells, holder, release, 1)
 
 
-def give_back(cells: Sequence[HostCell], fitted: Fitted, release: Release) -> tuple[HostCell, ...]:
+def give_back(cells: Sequence[HostCell], holder: Holder, release: Release) -> tuple[HostCell, ...]:
     """Strike a guest from the books of its host.
 
     Raises ``CPUUnpinningUnknown`` or ``CPUUnpinningInvalid`` for pins that are not the cell's or
     not taken; crashes with ``IndexError`` on a cell without page pools.
     """
-    return _changed(cells, fitted, release, -1)
+    return _changed(cells, holder, release, -1)
 
 
 def _changed(
-    cells: Sequence[HostCell], fitted: Fitted, release: Release, sign: int
+    cells: Sequence[HostCell], holder: Holder, release: Release, sign: int
 ) -> tuple[HostCell, ...]:
-    return tuple(_cell(host, fitted, release, sign) for host in cells)
+    return tuple(_cell(host, holder, release, sign) for host in cells)
 
 
-def _cell(host: HostCell, fitted: Fitted, release: Release, sign: int) -> HostCell:
+def _cell(host: HostCell, holder: Holder, release: Release, sign: int) -> HostCell:
     pages, pinned = host.pages, host.pinned_cpus
     cpu_usage, memory_mb = host.cpu_usage, host.memory_usage_mb
     for cell, seat, pinning in zip(
-        fitted.guest.cells, fitted.seats, fitted.pinnings(), strict=True
+        holder.guest.cells, holder.seats, holder.pinnings(), strict=True
     ):
         if seat.cell != host.id:
             continue

@@ -1,0 +1,138 @@
+# Copyright (c) Pinguard contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A whole cloud, step by step: hosts that start, servers that boot, move and go.
+
+Which of the hosts that take a server gets it is the caller's word: that is the weighers' choice.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from . import compute
+from .releases import release as release_of
+from .resident import Resident, resident
+from .schedule import ENABLED, ask
+from .selection import Selection, find, select
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .._model.flavor import Flavor, Image
+    from .._model.host import Host, Scheduler
+    from .._model.server import Allocation, Server
+    from .candidates import Scope
+    from .compute import Start
+    from .outcome import Outcome
+    from .schedule import Asked, HostView
+
+
+class Cloud:
+    """The state of a cloud; the methods change it, the values in it do not change."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self.scheduler = scheduler
+        self.hosts: dict[str, HostView] = {}
+        self.residents: dict[str, dict[str, Resident]] = {}
+        """Servers by host and consumer, in the order in which they came."""
+        self.leaving: dict[str, tuple[str, Resident]] = {}
+        """By consumer: host and server as it was there, until its move is confirmed."""
+
+    @property
+    def oldest(self) -> int | None:
+        """The lowest service version of all computes; None where there is none."""
+        return min((seen.release.service_version for seen in self.hosts.values()), default=None)
+
+    def settle_in(
+        self, host: Host, servers: Iterable[Server], strangers: Iterable[Allocation] = ()
+    ) -> None:
+        """Put a host with its servers in the cloud as it has run for a while."""
+        release = release_of(host.release, host=True)
+        found = [resident(server, release) for server in servers]
+        used: dict[str, int] = {}
+        for other in strangers:
+            for name, amount in other.resources.items():
+                used[name] = used.get(name, 0) + amount
+        self.hosts[host.name] = compute.established(host, found, used)
+        self.residents[host.name] = {each.consumer: each for each in found}
+
+    def start(self, host: Host) -> Start:
+        """Start the nova-compute of a host, be it new, with new options or of a new release."""
+        here = self.residents.setdefault(host.name, {})
+        before = self.hosts.get(host.name)
+        result = compute.start(host, tuple(here.values()), before, self._leaving(host.name))
+        for consumer, amounts in result.moved.items():
+            if consumer in here:
+                here[consumer] = dataclasses.replace(here[consumer], allocation=amounts)
+            else:
+                place, old = self.leaving[consumer]
+                moved = dataclasses.replace(old, allocation=amounts)
+                self.leaving[consumer] = (place, moved)
+        self.hosts[host.name] = result.seen
+        return result
+
+    def update(self, name: str) -> Start:
+        """Run the periodic update of a host."""
+        charged = (*self.residents[name].values(), *self._leaving(name))
+        result = compute.update(self.hosts[name], charged)
+        self.hosts[name] = result.seen
+        return result
+
+    def _leaving(self, name: str) -> tuple[Resident, ...]:
+        """List the servers that a host keeps books of until their move is confirmed."""
+        return tuple(old for place, old in self.leaving.values() if place == name)
+
+    def ask(self, flavor: Flavor, image: Image, scope: Scope = ENABLED) -> Asked:
+        """Put a boot request to the API."""
+        return ask(flavor, image, self.scheduler, oldest=self.oldest, scope=scope)
+
+    def select(self, asked: Asked, among: Iterable[str] | None = None) -> Selection:
+        """Decide what becomes of a request on every host, or on those named."""
+        names = self.hosts if among is None else among
+        found = find(asked, (self.hosts[name] for name in names))
+        return select(asked, found, self.hosts, self.scheduler)
+
+    def place(self, consumer: str, asked: Asked, name: str, outcome: Outcome) -> Start:
+        """Let a server in on the host that it was given, with its allocation.
+
+        ``outcome`` is that of the host in the selection. A build that fails leaves no allocation.
+        """
+        new = Resident(
+            consumer, asked.flavor, asked.image, asked.guest, outcome.fitted, outcome.allocation
+        )
+        seen = compute.allocated(self.hosts[name], outcome.allocation)
+        result = compute.enter(seen, new)
+        if result.refusal:
+            self.hosts[name] = compute.allocated(result.seen, outcome.allocation, -1)
+        else:
+            self.hosts[name] = result.seen
+            self.residents[name][consumer] = new
+        return result
+
+    def remove(self, consumer: str, name: str) -> None:
+        """Let a server go."""
+        gone = self.residents[name].pop(consumer)
+        self.hosts[name] = compute.leave(self.hosts[name], gone).seen
+
+    def depart(self, consumer: str, name: str) -> None:
+        """Begin to move a server off a host: that keeps its books until the move is confirmed."""
+        self.leaving[consumer] = (name, self.residents[name].pop(consumer))
+
+    def stay(self, consumer: str) -> None:
+        """End a move that found no host: the server is where it was."""
+        name, old = self.leaving.pop(consumer)
+        self.residents[name][consumer] = old
+
+    def confirm(self, consumer: str) -> None:
+        """Confirm a move: the host that the server left forgets it."""
+        name, old = self.leaving.pop(consumer)
+        self.hosts[name] = compute.leave(self.hosts[name], old).seen
+
+    def revert(self, consumer: str, name: str) -> str:
+        """Revert a move to host ``name``; returns the host that the server is back on."""
+        self.remove(consumer, name)
+        back = self.leaving[consumer][0]
+        self.stay(consumer)
+        return back
