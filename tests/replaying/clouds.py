@@ -327,7 +327,7 @@ class _Recorded:
         new = dataclasses.replace(here, holder=holder)
         seen = compute.allocated(self.cloud.hosts[name], new.allocation)
         self.cloud.hosts[name] = compute.enter(seen, new).seen
-        self.cloud.residents[name][server] = new
+        self.cloud.residents[name] = {**self.cloud.residents[name], server: new}
 
     def _landed(self, server: str, row: Data, status: str) -> Compared:
         """Compare where a server is, and how it sits there."""

@@ -1,7 +1,7 @@
 # Copyright (c) Pinguard contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Documents to values: hosts, fleets, and flavors and images in our own shape.
+"""Documents to values: hosts, fleets, and flavors, images and servers in our own shape.
 
 A document is what JSON or YAML gives. It is first copied as plain JSON values, then held against
 its schema, then against what a schema cannot say; whatever is wrong becomes an ``InputError`` that
@@ -18,9 +18,11 @@ import typing as t
 from ...module_utils._read import cmdline, cpu_list
 from ...module_utils._read.errors import InputError, quoted
 from .config_options import config
-from .flavor import Flavor, Image
+from .flavor import NO_IMAGE, Flavor, Image
 from .host import CellUsage, Fleet, Host, HostClass, Isolation, PagesInUse, Scheduler
-from .schema import Path, check, path_text, plain, within
+from .joining import Guests, joined, refuse_strangers
+from .schema import Path, check, nearest, path_text, plain, within
+from .server import Allocation, CellPlace, Server
 from .topology import Cpu, NumaCell, PagePool, Topology
 
 if t.TYPE_CHECKING:
@@ -116,11 +118,18 @@ def _tuned_cpus(text: str) -> int:
     return cpus
 
 
-def fleet(document: object, default_release: str = "", where: str = "") -> Fleet:
+def fleet(
+    document: object,
+    default_release: str = "",
+    where: str = "",
+    flavors: Iterable[Flavor] = (),
+    images: Iterable[Image] = (),
+) -> Fleet:
     """Build a fleet from its document.
 
     ``default_release`` is the scheduler's release where the document names none. It is also that
-    of hosts that name none, unless the document gives the scheduler's.
+    of hosts that name none, unless the document gives the scheduler's. Its servers may name
+    ``flavors`` and ``images`` besides those of the document.
     """
     with within(where):
         # Hosts are copied one by one and equal ones checked once, below; one stands for all here.
@@ -145,12 +154,12 @@ def fleet(document: object, default_release: str = "", where: str = "") -> Fleet
             control.get("numa_topology_filter", True),
         )
         found = grouping.classes()
-    return Fleet(
-        scheduler,
-        found,
-        _flavors(given.get("flavors", []), where),
-        _images(given.get("images", []), where),
-    )
+    own_flavors = _flavors(given.get("flavors", []), where)
+    own_images = _images(given.get("images", []), where)
+    builder = ServerBuilder((*own_flavors, *flavors), (*own_images, *images))
+    guests = joined([_guests(given, builder, where)])
+    refuse_strangers(guests, found)
+    return Fleet(scheduler, found, own_flavors, own_images, guests.servers, guests.allocations)
 
 
 def flavors(document: object, where: str = "") -> tuple[Flavor, ...]:
@@ -167,6 +176,117 @@ def images(document: object, where: str = "") -> tuple[Image, ...]:
         given = plain(document)
         check(given, "images:1")
     return _images(given["images"], where)
+
+
+def servers(
+    document: object, flavors: Iterable[Flavor], images: Iterable[Image], where: str = ""
+) -> tuple[tuple[Server, ...], tuple[Allocation, ...]]:
+    """Build servers, and allocations of other consumers, from a document in our own shape.
+
+    The servers may name ``flavors`` and ``images``.
+    """
+    with within(where):
+        given = plain(document)
+        check(given, "servers:1")
+    guests = joined([_guests(given, ServerBuilder(flavors, images), where)])
+    return guests.servers, guests.allocations
+
+
+def _guests(given: _Document, builder: ServerBuilder, where: str) -> Guests:
+    return Guests(
+        tuple(
+            builder.server(entry, ("servers", index), where)
+            for index, entry in enumerate(given.get("servers", []))
+        ),
+        tuple(
+            Allocation(entry["consumer"], entry["host"], entry["resources"])
+            for entry in given.get("allocations", [])
+        ),
+    )
+
+
+class ServerBuilder:
+    """Makes servers of entries that fit the schema; equal flavors become one value."""
+
+    def __init__(self, flavors: Iterable[Flavor], images: Iterable[Image]) -> None:
+        self._flavors = {flavor.name: flavor for flavor in flavors}
+        self._images = {image.name: image for image in images}
+        self._embedded: dict[str, Flavor] = {}
+
+    def server(self, entry: _Document, path: Path, where: str) -> Server:
+        """Make a server of its entry, to which ``path`` leads within ``where``.
+
+        Raises ``InputError`` for flavors and images that are unknown or unfit, and for pins that
+        cannot be.
+        """
+        with within(where):
+            flavor = self._flavor(entry["flavor"], (*path, "flavor"), where)
+            cells = entry.get("cells")
+            return Server(
+                entry["id"],
+                entry.get("name", ""),
+                entry["host"],
+                flavor,
+                self._image(entry["image"], (*path, "image"), where)
+                if "image" in entry
+                else NO_IMAGE,
+                entry.get("status", "ACTIVE"),
+                None if cells is None else _places(cells, flavor, (*path, "cells")),
+                entry.get("allocation"),
+                origin(where, path),
+            )
+
+    def _flavor(self, given: t.Any, path: Path, where: str) -> Flavor:
+        if isinstance(given, str):
+            return _named(given, self._flavors, "flavor", path)
+        key = json.dumps(given)
+        if key not in self._embedded:
+            check(given, "flavors:1#/$defs/flavor", path)
+            self._embedded[key] = _flavor(given, origin(where, path))
+        return self._embedded[key]
+
+    def _image(self, given: t.Any, path: Path, where: str) -> Image:
+        if isinstance(given, str):
+            return _named(given, self._images, "image", path)
+        check(given, "images:1#/$defs/image", path)
+        if "properties" not in given and given["name"] in self._images:
+            return self._images[given["name"]]
+        return _image(given, origin(where, path))
+
+
+def _named(name: str, known: Mapping[str, _Read], kind: str, path: Path) -> _Read:
+    if name in known:
+        return known[name]
+    near = nearest(name, known)
+    what = f"there is no {kind} {quoted(name)}" + (f" (nearest: {near})" if near else "")
+    raise InputError(what, f"the name of a known {kind}, or the {kind} itself", path_text(path))
+
+
+def _places(cells: list[_Document], flavor: Flavor, path: Path) -> tuple[CellPlace, ...]:
+    vcpus: set[int] = set()
+    cpus: set[int] = set()
+    places = []
+    for index, cell in enumerate(cells):
+        at = (*path, index)
+        pins = {int(vcpu): cpu for vcpu, cpu in cell.get("pins", {}).items()}
+        for vcpu, cpu in pins.items():
+            fault = (
+                f"the flavor {quoted(flavor.name)} has no vCPU {vcpu}"
+                if vcpu >= flavor.vcpus
+                else f"vCPU {vcpu} is pinned twice"
+                if vcpu in vcpus
+                else f"CPU {cpu} is taken by two vCPUs"
+                if cpu in cpus
+                else ""
+            )
+            if fault:
+                accepted = f"vCPUs 0 to {flavor.vcpus - 1}, each once and on a CPU of its own"
+                raise InputError(fault, accepted, path_text((*at, "pins", str(vcpu))))
+            vcpus.add(vcpu)
+            cpus.add(cpu)
+        reserved = _cpus(cell.get("reserved"), (*at, "reserved"))
+        places.append(CellPlace(cell["host_cell"], pins, reserved, cell.get("page_size_kb")))
+    return tuple(places)
 
 
 def extra_spec(value: object) -> str:
@@ -385,38 +505,41 @@ def _usage(entries: list[_Document], hardware: Topology, path: Path) -> Iterator
 
 def _flavors(entries: list[_Document], where: str) -> tuple[Flavor, ...]:
     found = tuple(
-        Flavor(
-            entry["name"],
-            entry["vcpus"],
-            entry["ram"],
-            {
-                key: extra_spec(value)
-                for key, value in (entry.get("extra_specs") or {}).items()
-                if value is not None
-            },
-            entry.get("disk", 0),
-            entry.get("ephemeral", 0),
-            entry.get("swap", 0),
-            str(entry.get("id", "")),
-            origin(where, ("flavors", index)),
-        )
-        for index, entry in enumerate(entries)
+        _flavor(entry, origin(where, ("flavors", index))) for index, entry in enumerate(entries)
     )
     refuse_twins(found, where)
     return found
+
+
+def _flavor(entry: _Document, where: str) -> Flavor:
+    return Flavor(
+        entry["name"],
+        entry["vcpus"],
+        entry["ram"],
+        {
+            key: extra_spec(value)
+            for key, value in (entry.get("extra_specs") or {}).items()
+            if value is not None
+        },
+        entry.get("disk", 0),
+        entry.get("ephemeral", 0),
+        entry.get("swap", 0),
+        str(entry.get("id", "")),
+        where,
+    )
 
 
 def _images(entries: list[_Document], where: str) -> tuple[Image, ...]:
     found = tuple(
-        Image(
-            entry["name"],
-            {k: v for k, v in (entry.get("properties") or {}).items() if v is not None},
-            origin(where, ("images", index)),
-        )
-        for index, entry in enumerate(entries)
+        _image(entry, origin(where, ("images", index))) for index, entry in enumerate(entries)
     )
     refuse_twins(found, where)
     return found
+
+
+def _image(entry: _Document, where: str) -> Image:
+    properties = (entry.get("properties") or {}).items()
+    return Image(entry["name"], {k: v for k, v in properties if v is not None}, where)
 
 
 def refuse_twins(found: Iterable[Flavor | Image], where: str) -> None:

@@ -17,7 +17,7 @@ import typing as t
 from ...module_utils._read.errors import InputError, quoted
 from . import documents, loading
 from .flavor import Flavor, Image
-from .schema import Path, nearest, path_text, plain, unknown_key, within
+from .schema import Path, as_list, as_mapping, nearest, path_text, plain, unknown_key, within
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -227,7 +227,7 @@ def _flavor_items(given: t.Any, path: Path) -> Iterator[_Found]:
     for key, value in given.items():
         at = (*path, key)
         if key in ("flavors", "openstack_flavors", "os_flavors") or key in _MODULES:
-            items = [value] if key in _MODULES else _list(value, at)
+            items = [value] if key in _MODULES else as_list(value, at)
             steps = [at] if key in _MODULES else [(*at, i) for i in range(len(items))]
             for step, item in zip(steps, items, strict=True):
                 yield from _flavor_item(item, step)
@@ -239,7 +239,7 @@ def _flavor_items(given: t.Any, path: Path) -> Iterator[_Found]:
             yield from _standard(value, given.get("reference"), at)
         elif key in ("values", "planned_values") and _is_state(given):
             # A plan holds what will be under planned_values; a state has values alone.
-            yield from _module(_mapping(value, at).get("root_module", {}), (*at, "root_module"))
+            yield from _module(as_mapping(value, at).get("root_module", {}), (*at, "root_module"))
         elif key in _TASKS and isinstance(value, list):
             for index, task in enumerate(value):
                 if isinstance(task, dict):
@@ -264,21 +264,9 @@ def _is_state(given: dict[str, t.Any]) -> bool:
     return "format_version" in given or "terraform_version" in given
 
 
-def _list(value: t.Any, path: Path) -> list[t.Any]:
-    if not isinstance(value, list):
-        raise InputError(f"{quoted(value)} is no list", "a list", path_text(path))
-    return value
-
-
-def _mapping(value: t.Any, path: Path) -> dict[str, t.Any]:
-    if not isinstance(value, dict):
-        raise InputError(f"{quoted(value)} is no mapping", "a mapping", path_text(path))
-    return value
-
-
 def _flavor_item(given: t.Any, path: Path) -> Iterator[_Found]:
     """Read one flavor, spelled as a client prints it or as a task has it."""
-    item = _mapping(given, path)
+    item = as_mapping(given, path)
     if "Name" in item:
         if "Properties" not in item:
             raise InputError(
@@ -323,15 +311,15 @@ def _grouped(given: t.Any, path: Path) -> Iterator[_Found]:
     Source: OpenStack-Ansible ``roles/openstack_resources``.
     """
     at = (*path, "flavors")
-    for index, group in enumerate(_list(_mapping(given, path).get("flavors", []), at)):
+    for index, group in enumerate(as_list(as_mapping(given, path).get("flavors", []), at)):
         here = (*at, index)
-        common = _mapping(group, here).get("extra_specs") or {}
+        common = as_mapping(group, here).get("extra_specs") or {}
         for key in group:
             if key not in ("specs", "extra_specs", "access") and _is_slip(
                 key, ("specs", "extra_specs")
             ):
                 raise unknown_key(key, ("specs", "extra_specs", "access"), here)
-        for number, size in enumerate(_list(group.get("specs"), (*here, "specs"))):
+        for number, size in enumerate(as_list(group.get("specs"), (*here, "specs"))):
             for step, item in _flavor_item(size, (*here, "specs", number)):
                 yield step, {"extra_specs": common} | item
 
@@ -351,27 +339,27 @@ def _standard(given: t.Any, reference: t.Any, path: Path) -> Iterator[_Found]:
         for field in fields
         if isinstance(field.get("field"), str) and "default" in field
     }
-    for index, entry in enumerate(_list(given, path)):
+    for index, entry in enumerate(as_list(given, path)):
         at = (*path, index)
-        item = defaults | _mapping(entry, at)
+        item = defaults | as_mapping(entry, at)
         specs = {key: value for key, value in item.items() if ":" in key}
         yield at, _spelled(item, _STANDARD, at) | {"extra_specs": specs}
 
 
 def _module(given: t.Any, path: Path) -> Iterator[_Found]:
     """Read the flavors of a module of Terraform's state or plan, and of those below it."""
-    module = _mapping(given, path)
-    for index, resource in enumerate(_list(module.get("resources", []), (*path, "resources"))):
+    module = as_mapping(given, path)
+    for index, resource in enumerate(as_list(module.get("resources", []), (*path, "resources"))):
         at = (*path, "resources", index)
-        kind = _mapping(resource, at).get("type")
+        kind = as_mapping(resource, at).get("type")
         if kind == "openstack_compute_flavor_v2" and resource.get("mode") != "data":
-            values = _mapping(resource.get("values"), (*at, "values"))
+            values = as_mapping(resource.get("values"), (*at, "values"))
             yield (
                 (*at, "values"),
                 {k: values[v] for k, v in _STATE.keys.items() if values.get(v) is not None},
             )
     below = (*path, "child_modules")
-    for index, child in enumerate(_list(module.get("child_modules", []), below)):
+    for index, child in enumerate(as_list(module.get("child_modules", []), below)):
         yield from _module(child, (*below, index))
 
 
@@ -448,7 +436,7 @@ def _properties(given: t.Any, path: Path) -> dict[str, t.Any]:
     if given is None:
         return {}
     if not isinstance(given, str):
-        return _mapping(given, path)
+        return as_mapping(given, path)
     result: dict[str, t.Any] = {}
     position, text = 0, given.strip()
     while position < len(text):
@@ -480,14 +468,14 @@ def _image_items(given: t.Any, path: Path) -> Iterator[_Found]:
     for key, value in given.items():
         at = (*path, key)
         if key in _IMAGE_ROLES:
-            value, at = _mapping(value, at).get("images", []), (*at, "images")
+            value, at = as_mapping(value, at).get("images", []), (*at, "images")
         elif key not in _IMAGE_LISTS and not (key == "image" and isinstance(value, dict)):
             continue
         known = True
         items = value if isinstance(value, list) else [value]
         for index, item in enumerate(items):
             step = (*at, index) if isinstance(value, list) else at
-            yield step, _mapping(item, step)
+            yield step, as_mapping(item, step)
     if known:
         return
     names = {"name", "Name"} & given.keys()

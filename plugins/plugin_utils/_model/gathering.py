@@ -10,16 +10,17 @@ import os
 import typing as t
 
 from ...module_utils._read.errors import InputError, quoted
-from . import documents, flavor_files, loading
+from . import documents, flavor_files, loading, server_files
 from .flavor import Flavor, Image
 from .host import Fleet, Scheduler
+from .joining import Guests, joined, refuse_strangers
 
 if t.TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from .host import HostClass
 
-_Value = t.TypeVar("_Value", Flavor, Image)
+_Part = t.TypeVar("_Part")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -37,6 +38,8 @@ class Sources:
     flavors: t.Any = None
     """A path, or a document of flavors of any shape, or a list of such."""
     images: t.Any = None
+    servers: t.Any = None
+    """Paths of files and folders, or documents, of servers and allocations of any shape."""
     disable_fallback_pcpu_query: bool | None = None
     """Overrides the fleet file; so does the next one."""
     numa_topology_filter: bool | None = None
@@ -45,13 +48,20 @@ class Sources:
 
 
 def fleet(sources: Sources, *, flavors_needed: bool = True) -> Fleet:
-    """Gather hosts, flavors, images and the scheduler's options.
+    """Gather hosts, flavors, images, servers and the scheduler's options.
 
     Raises ``InputError`` for input that cannot be used, or where there is no host or no flavor.
     """
+    given_flavors = _together(
+        _read(sources.flavors, sources, flavor_files.read_flavors, flavor_files.flavors, "flavors")
+    )
+    given_images = _together(
+        _read(sources.images, sources, flavor_files.read_images, flavor_files.images, "images")
+    )
     if sources.fleet is not None:
         path = located(sources.fleet, sources.folders)
-        found = documents.fleet(loading.load(path), sources.release, path)
+        document = loading.load(path)
+        found = documents.fleet(document, sources.release, path, given_flavors, given_images)
     else:
         found = Fleet(Scheduler(sources.release), _classes(sources))
     control = {
@@ -59,23 +69,38 @@ def fleet(sources: Sources, *, flavors_needed: bool = True) -> Fleet:
         for name in ("disable_fallback_pcpu_query", "numa_topology_filter")
         if (value := getattr(sources, name)) is not None
     }
-    flavors = (
-        *found.flavors,
-        *_read(
-            sources.flavors, sources, flavor_files.read_flavors, flavor_files.flavors, "flavors"
-        ),
-    )
-    images = (
-        *found.images,
-        *_read(sources.images, sources, flavor_files.read_images, flavor_files.images, "images"),
-    )
+    flavors = (*found.flavors, *given_flavors)
+    images = (*found.images, *given_images)
     documents.refuse_twins(flavors, "flavors")
     documents.refuse_twins(images, "images")
     if flavors_needed and not flavors:
         raise InputError(
             "there is no flavor", "a list of flavors, or the path of a file of them", "flavors"
         )
-    return Fleet(dataclasses.replace(found.scheduler, **control), found.classes, flavors, images)
+    guests = _guests(sources, found, flavors, images)
+    return Fleet(
+        dataclasses.replace(found.scheduler, **control),
+        found.classes,
+        flavors,
+        images,
+        guests.servers,
+        guests.allocations,
+    )
+
+
+def _guests(
+    sources: Sources, found: Fleet, flavors: tuple[Flavor, ...], images: tuple[Image, ...]
+) -> Guests:
+    given = _read(
+        sources.servers,
+        sources,
+        lambda path: server_files.read(path, flavors, images),
+        lambda document, where: server_files.guests(document, flavors, images, where),
+        "servers",
+    )
+    guests = joined([Guests(found.servers, found.allocations), *given])
+    refuse_strangers(guests, found.classes)
+    return guests
 
 
 def located(path: str, folders: Sequence[str]) -> str:
@@ -99,13 +124,13 @@ def _classes(sources: Sources) -> tuple[HostClass, ...]:
 def _read(
     given: t.Any,
     sources: Sources,
-    from_path: Callable[[str], tuple[_Value, ...]],
-    from_document: Callable[[object, str], tuple[_Value, ...]],
+    from_path: Callable[[str], _Part],
+    from_document: Callable[[object, str], _Part],
     option: str,
-) -> tuple[_Value, ...]:
+) -> list[_Part]:
     """Read an option that holds paths, documents, or a list with any of both."""
     if given is None or given == []:
-        return ()
+        return []
     items = settled(given)
     items = items if isinstance(items, list) else [items]
     paths = [item for item in items if isinstance(item, str)]
@@ -113,10 +138,14 @@ def _read(
     for item in inline:
         if not isinstance(item, dict | list):
             raise InputError(f"{quoted(item)} is out of place", "a path or a mapping", option)
-    found = [value for path in paths for value in from_path(located(path, sources.folders))]
+    found = [from_path(located(path, sources.folders)) for path in paths]
     if inline:
-        found.extend(from_document(inline[0] if len(inline) == 1 else inline, option))
-    return tuple(found)
+        found.append(from_document(inline[0] if len(inline) == 1 else inline, option))
+    return found
+
+
+def _together(parts: Iterable[tuple[_Part, ...]]) -> tuple[_Part, ...]:
+    return tuple(value for part in parts for value in part)
 
 
 def settled(value: t.Any) -> t.Any:

@@ -25,7 +25,8 @@ Path = tuple[str | int, ...]
 """Keys and list indices that lead to a value within a document."""
 
 FOLDER = pathlib.Path(__file__).parent / "schemas"
-"""Where the schemas stand: ``host.json``, ``fleet.json``, ``flavors.json``, ``images.json``."""
+"""Where the schemas stand: ``host.json``, ``fleet.json``, ``flavors.json``, ``images.json``,
+``servers.json``, ``wish.json``."""
 
 _PREFIX = "urn:pinguard.nova:"
 _PLAIN_KEY = re.compile(r"[A-Za-z_][\w-]*")
@@ -82,6 +83,20 @@ def unique(pairs: Iterable[tuple[str, t.Any]]) -> dict[str, t.Any]:
             raise InputError(f"the key {quoted(key)} is given twice", "each key once")
         result[key] = value
     return result
+
+
+def as_list(value: t.Any, path: Path) -> list[t.Any]:
+    """Give a value that has to be a list; raise ``InputError`` for any other."""
+    if not isinstance(value, list):
+        raise InputError(f"{quoted(value)} is no list", "a list", path_text(path))
+    return value
+
+
+def as_mapping(value: t.Any, path: Path) -> dict[str, t.Any]:
+    """Give a value that has to be a mapping; raise ``InputError`` for any other."""
+    if not isinstance(value, dict):
+        raise InputError(f"{quoted(value)} is no mapping", "a mapping", path_text(path))
+    return value
 
 
 def nearest(key: str, known: Iterable[str], likeness: float = 0.6) -> str:

@@ -64,7 +64,7 @@ def _known(trait: str) -> bool:
     return trait in STANDARD_TRAITS or trait.startswith("CUSTOM_")
 
 
-def check(query: Request) -> None:
+def check(query: Request, scope: Scope = ANYWHERE) -> None:
     """Check the form of a query; raises :class:`BadQuery`."""
     if not any(group.resources for group in query.groups):
         raise BadQuery("the query asks for no resources")
@@ -76,8 +76,11 @@ def check(query: Request) -> None:
         unknown = {name for name in group.required | group.forbidden if not _known(name)}
         if unknown:
             raise BadQuery(f"trait {', '.join(sorted(unknown))} does not exist")
-        if not group.resources and group.suffix:
-            raise BadQuery(f"group {group.suffix!r} asks for traits but no resources")
+        if not group.resources:
+            name = f"group {group.suffix!r}" if group.suffix else "the group without suffix"
+            raise BadQuery(f"{name} asks for traits but no resources")
+    if scope.member_of and not query.unsuffixed.resources:
+        raise BadQuery("the group without suffix has aggregates but no resources")
     if len(suffixed) > 1 and query.group_policy is None:
         raise BadQuery("several suffixed groups and no group_policy")
 
@@ -89,11 +92,13 @@ def refusal(provider: Provider, query: Request, scope: Scope = ANYWHERE) -> str 
     """
     asked = query.resources
     for name, amount in asked.items():
+        # Each group's part has to fit by itself, and so has the sum.
+        parts = {group.resources[name] for group in query.groups if name in group.resources}
         inventory = provider.inventories.get(name)
         used = provider.used.get(name, 0)
         if inventory is None:
             return f"has no {name} inventory"
-        if not inventory.takes(amount, used):
+        if not all(inventory.takes(part, used) for part in (amount, *parts)):
             free = int((inventory.total - inventory.reserved) * inventory.ratio - used)
             return f"{name} {amount} asked, {min(free, inventory.max_unit)} at most"
     for group in query.groups:
@@ -122,7 +127,7 @@ def candidates(
 
     Raises :class:`BadQuery`.
     """
-    check(query)
+    check(query, scope)
     return [
         (provider.name, query.resources)
         for provider in providers

@@ -14,7 +14,7 @@ import typing as t
 from . import compute
 from .releases import release as release_of
 from .resident import Resident, resident
-from .schedule import ENABLED, ask
+from .schedule import ENABLED, ask, view
 from .selection import Selection, find, select
 
 if t.TYPE_CHECKING:
@@ -39,30 +39,57 @@ class Cloud:
         """Servers by host and consumer, in the order in which they came."""
         self.leaving: dict[str, tuple[str, Resident]] = {}
         """By consumer: host and server as it was there, until its move is confirmed."""
+        self._empty: dict[t.Any, HostView] = {}
 
     @property
     def oldest(self) -> int | None:
         """The lowest service version of all computes; None where there is none."""
         return min((seen.release.service_version for seen in self.hosts.values()), default=None)
 
+    def empty(self, host: Host) -> HostView:
+        """Give a host as it is with no guest; what equal hosts share is worked out once."""
+        # The view that is kept holds the parts that the key goes by.
+        parts = id(host.topology), id(host.config), host.release, host.traits, host.aggregates
+        if parts not in self._empty:
+            self._empty[parts] = view(dataclasses.replace(host, usage=(), allocated={}))
+        kept = self._empty[parts]
+        named = dataclasses.replace(host, usage=(), allocated={})
+        provider = kept.provider and dataclasses.replace(kept.provider, name=host.name)
+        return dataclasses.replace(kept, host=named, provider=provider)
+
     def settle_in(
         self, host: Host, servers: Iterable[Server], strangers: Iterable[Allocation] = ()
     ) -> None:
-        """Put a host with its servers in the cloud as it has run for a while."""
+        """Put a host with its servers in the cloud as it has run for a while.
+
+        A server of unknown allocation is taken to hold what it would get there today.
+        """
         release = release_of(host.release, host=True)
-        found = [resident(server, release) for server in servers]
+        fresh = self.empty(host)
+        found = [self._accounted(resident(server, release), fresh, server) for server in servers]
         used: dict[str, int] = {}
         for other in strangers:
             for name, amount in other.resources.items():
                 used[name] = used.get(name, 0) + amount
-        self.hosts[host.name] = compute.established(host, found, used)
+        self.hosts[host.name] = compute.established(fresh, found, used)
         self.residents[host.name] = {each.consumer: each for each in found}
+
+    def _accounted(self, here: Resident, seen: HostView, server: Server) -> Resident:
+        if server.allocation is not None or seen.provider is None:
+            return here
+        asked = ask(server.flavor, server.image, self.scheduler)
+        for _name, query in asked.queries:
+            wanted = query.resources.keys() & {"VCPU", "PCPU"}
+            if wanted <= seen.provider.inventories.keys():
+                return dataclasses.replace(here, allocation=query.resources)
+        return here
 
     def start(self, host: Host) -> Start:
         """Start the nova-compute of a host, be it new, with new options or of a new release."""
-        here = self.residents.setdefault(host.name, {})
+        here = dict(self.residents.get(host.name, {}))
         before = self.hosts.get(host.name)
-        result = compute.start(host, tuple(here.values()), before, self._leaving(host.name))
+        leaving = self._leaving(host.name)
+        result = compute.start(host, tuple(here.values()), before, leaving, self.empty(host))
         for consumer, amounts in result.moved.items():
             if consumer in here:
                 here[consumer] = dataclasses.replace(here[consumer], allocation=amounts)
@@ -71,6 +98,7 @@ class Cloud:
                 moved = dataclasses.replace(old, allocation=amounts)
                 self.leaving[consumer] = (place, moved)
         self.hosts[host.name] = result.seen
+        self.residents[host.name] = here
         return result
 
     def update(self, name: str) -> Start:
@@ -108,22 +136,22 @@ class Cloud:
             self.hosts[name] = compute.allocated(result.seen, outcome.allocation, -1)
         else:
             self.hosts[name] = result.seen
-            self.residents[name][consumer] = new
+            self._keep(name, new)
         return result
 
     def remove(self, consumer: str, name: str) -> None:
         """Let a server go."""
-        gone = self.residents[name].pop(consumer)
+        gone = self._drop(name, consumer)
         self.hosts[name] = compute.leave(self.hosts[name], gone).seen
 
     def depart(self, consumer: str, name: str) -> None:
         """Begin to move a server off a host: that keeps its books until the move is confirmed."""
-        self.leaving[consumer] = (name, self.residents[name].pop(consumer))
+        self.leaving[consumer] = (name, self._drop(name, consumer))
 
     def stay(self, consumer: str) -> None:
         """End a move that found no host: the server is where it was."""
         name, old = self.leaving.pop(consumer)
-        self.residents[name][consumer] = old
+        self._keep(name, old)
 
     def confirm(self, consumer: str) -> None:
         """Confirm a move: the host that the server left forgets it."""
@@ -136,3 +164,26 @@ class Cloud:
         back = self.leaving[consumer][0]
         self.stay(consumer)
         return back
+
+    def snapshot(self) -> t.Callable[[], None]:
+        """Remember the state; gives what brings it back."""
+        kept = self.scheduler, dict(self.hosts), dict(self.residents), dict(self.leaving)
+
+        def back() -> None:
+            self.scheduler, self.hosts, self.residents, self.leaving = (
+                kept[0],
+                dict(kept[1]),
+                dict(kept[2]),
+                dict(kept[3]),
+            )
+
+        return back
+
+    def _keep(self, name: str, here: Resident) -> None:
+        self.residents[name] = {**self.residents[name], here.consumer: here}
+
+    def _drop(self, name: str, consumer: str) -> Resident:
+        left = dict(self.residents[name])
+        gone = left.pop(consumer)
+        self.residents[name] = left
+        return gone

@@ -55,16 +55,18 @@ def start(
     residents: Sequence[Resident],
     before: HostView | None = None,
     leaving: Sequence[Resident] = (),
+    fresh: HostView | None = None,
 ) -> Start:
     """Start nova-compute with the options of ``host`` and the servers on it.
 
     ``before`` is how everybody knew the host until now; None for a new one. What consumers that
     are no servers hold there is in its provider. ``leaving`` are servers whose move away waits to
-    be confirmed: they still count, but the options are not held against them.
+    be confirmed: they still count, but the options are not held against them. ``fresh`` is the
+    view of the empty host, where it is known already.
 
     Raises ``InputError`` for a release that is not known.
     """
-    fresh = view(dataclasses.replace(host, usage=(), allocated={}))
+    fresh = fresh or view(dataclasses.replace(host, usage=(), allocated={}))
     try:
         inventory.reserved_pages(host.config)
         startup.check(host.config, fresh.release)
@@ -80,14 +82,14 @@ def update(seen: HostView, residents: Sequence[Resident]) -> Start:
     return _updated(fresh, residents, seen, at_start=False)
 
 
-def established(host: Host, residents: Sequence[Resident], strangers: Amounts) -> HostView:
+def established(fresh: HostView, residents: Sequence[Resident], strangers: Amounts) -> HostView:
     """Give a host that has run for a while: what it reports, what its servers hold.
 
-    ``strangers`` are the amounts that other consumers hold. Pins that its options do not have, or
-    that are held twice, are left out of the books, as they are where the update failed on them.
+    ``fresh`` is the empty host, ``strangers`` are the amounts that other consumers hold. Servers
+    from the first on whose pins its options do not have, or that are held twice, are left out of
+    the books, as they are where an update failed on them.
     """
-    fresh = view(dataclasses.replace(host, usage=(), allocated={}))
-    if fresh.fault or fresh.provider is None:
+    if fresh.provider is None:
         return fresh
     books, _failure = _replayed(fresh.cells, residents, fresh.release)
     used = dict(strangers)

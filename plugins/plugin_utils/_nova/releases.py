@@ -61,6 +61,25 @@ Source: ``nova/objects/service.py``, ``OLDEST_SUPPORTED_SERVICE_VERSION``."""
 SLURP = frozenset((27, 29, 31, 33))
 """Major versions from which an upgrade may skip the next release."""
 
+LATEST = {
+    20: "20.6.1",
+    21: "21.2.4",
+    22: "22.4.0",
+    23: "23.2.2",
+    24: "24.2.1",
+    25: "25.3.0",
+    26: "26.3.0",
+    27: "27.5.1",
+    28: "28.3.1",
+    29: "29.4.0",
+    30: "30.3.0",
+    31: "31.3.1",
+    32: "32.2.1",
+    33: "33.0.2",
+    34: "34.0.0",
+}
+"""Major version to its newest point release."""
+
 
 def since(*first: str, until: tuple[str, ...] = ()) -> t.Any:
     """Declare a behaviour by the first point release of each series that has it.
@@ -211,3 +230,37 @@ def release(text: str, *, host: bool = False) -> Release:
         OLDEST_COMPUTES.get(major, 0),
         **behaviour,
     )
+
+
+def affected(text: str, first: tuple[str, ...], until: tuple[str, ...] = ()) -> bool:
+    """Say whether a release has what came and went with the given point releases, as in
+    :func:`since`."""
+    version = _version(release(text, host=True).name)
+    return _reached(version, first) and not _reached(version, until)
+
+
+def older(text: str, other: str) -> bool:
+    """Say whether one release came before another."""
+    first, second = (_version(release(name, host=True).name) for name in (text, other))
+    return first < second
+
+
+def path(current: str, target: str) -> tuple[str, ...]:
+    """List the releases that an upgrade goes through: each next one, or SLURP to SLURP.
+
+    The last one is ``target``, those between are the newest of their series.
+
+    Raises ``InputError`` for a target that is older than ``current``.
+    """
+    here, there = release(current), release(target)
+    first, last = _version(here.name), _version(there.name)
+    if last < first:
+        raise InputError(f"Nova {there.name} is older than {here.name}", "no downgrade")
+    found: list[str] = []
+    major = first[0]
+    while major < last[0]:
+        major += 2 if major in SLURP and major + 2 <= last[0] else 1
+        found.append(LATEST[major] if major < last[0] else there.name)
+    if not found and last > first:
+        found.append(there.name)
+    return tuple(found)

@@ -18,6 +18,11 @@ from ansible_collections.pinguard.nova.plugins.plugin_utils._model.host import (
     Isolation,
     PagesInUse,
 )
+from ansible_collections.pinguard.nova.plugins.plugin_utils._model.server import (
+    Allocation,
+    CellPlace,
+    Server,
+)
 from ansible_collections.pinguard.nova.plugins.plugin_utils._model.topology import Cpu, PagePool
 
 FACTS: dict[str, t.Any] = {
@@ -383,6 +388,7 @@ def test_any_document_is_taken_or_refused(document: object) -> None:
         lambda: documents.fleet(document, "34.0.0"),
         lambda: documents.flavors(document),
         lambda: documents.images(document),
+        lambda: documents.servers(document, (), ()),
     ):
         with pytest.raises(InputError):
             build()
@@ -396,3 +402,98 @@ def test_deep_documents_are_refused() -> None:
         documents.host(deep, "a", "34.0.0")
     with pytest.raises(InputError):
         documents.host(json.loads("[" * 800 + "]" * 800), "a", "34.0.0")
+
+
+FLAVORS = documents.flavors({"flavors": [{"name": "f", "vcpus": 2, "ram": 2}]})
+IMAGES = documents.images({"images": [{"name": "i", "properties": {"a": "b"}}]})
+
+
+def server(**more: object) -> dict[str, t.Any]:
+    return {"id": "s", "host": "a", "flavor": "f", **more}
+
+
+def test_servers_are_built_from_their_document() -> None:
+    own_flavor = {"name": "g", "vcpus": 4, "ram": 8, "extra_specs": {"a": 1}}
+    cells: list[dict[str, t.Any]] = [
+        {"host_cell": 2, "pins": {"0": 3, "1": 2}, "reserved": "6-7", "page_size_kb": 4},
+        {"host_cell": 0},
+    ]
+    (first, second), (held,) = documents.servers(
+        {
+            "format": 1,
+            "servers": [
+                server(name="n", image="i", status="SHUTOFF", cells=cells, allocation={"PCPU": 2}),
+                server(id="s2", host="", flavor=own_flavor, image={"name": "i"}),
+            ],
+            "allocations": [{"consumer": "c", "host": "b", "resources": {"VCPU": 1}}],
+        },
+        FLAVORS,
+        IMAGES,
+        "servers.yml",
+    )
+    assert first == Server(
+        "s",
+        "n",
+        "a",
+        FLAVORS[0],
+        IMAGES[0],
+        "SHUTOFF",
+        (CellPlace(2, {0: 3, 1: 2}, 0xC0, 4), CellPlace(0)),
+        {"PCPU": 2},
+        "servers.yml: servers[0]",
+    )
+    assert (second.flavor.extra_specs, second.flavor.where) == (
+        {"a": "1"},
+        "servers.yml: servers[1].flavor",
+    )
+    assert (second.image, second.places, second.allocation) == (IMAGES[0], None, None)
+    assert held == Allocation("c", "b", {"VCPU": 1})
+
+
+def pinned(*pins: dict[str, int]) -> dict[str, t.Any]:
+    return server(cells=[{"host_cell": 0, "pins": each} for each in pins])
+
+
+@pytest.mark.parametrize(
+    ("servers", "message"),
+    [
+        ([server(flavor="g")], r"x: servers\[0\].flavor: there is no flavor 'g'"),
+        (
+            [server(image="j")],
+            r"x: servers\[0\].image: there is no image 'j'; accepted: the name of a known image",
+        ),
+        ([server(image={})], r"x: servers\[0\].image: the key 'name' is missing"),
+        ([server(flavor={"name": "g", "vcpus": 0, "ram": 1})], "flavor.vcpus: 0 is less than 1"),
+        ([server(), server()], r"x: servers\[1\]: the server 's' is given twice"),
+        ([pinned({"2": 4})], r"cells\[0\].pins\['2'\]: the flavor 'f' has no vCPU 2"),
+        ([pinned({"0": 4}, {"0": 5})], r"cells\[1\].pins\['0'\]: vCPU 0 is pinned twice"),
+        ([pinned({"0": 4, "1": 4})], r"cells\[0\].pins\['1'\]: CPU 4 is taken by two vCPUs"),
+        ([pinned({"01": 4})], "'01' is no key here; accepted: numbers of vCPUs"),
+        ([server(cells=[{"host_cell": 0, "reserved": "x"}])], r"reserved: 'x' is no item"),
+        ([server(host=None)], "host: None is not of type string"),
+        ([server(allocation={"pcpu": 1})], "allocation: 'pcpu' is no key here"),
+        ([{"id": "s", "host": "a"}], "the key 'flavor' is missing"),
+    ],
+)
+def test_bad_servers_are_refused(servers: list[object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        documents.servers({"format": 1, "servers": servers}, FLAVORS, IMAGES, "x")
+
+
+def test_a_fleet_may_hold_servers_on_its_hosts() -> None:
+    document = {
+        "hosts": [entry(name="a")],
+        "flavors": [{"name": "f", "vcpus": 2, "ram": 2}],
+        "servers": [server(), server(id="s2", image="i")],
+        "allocations": [
+            {"consumer": "s", "host": "a", "resources": {"VCPU": 2}},
+            {"consumer": "c", "host": "a", "resources": {"VCPU": 1}},
+        ],
+    }
+    fleet = documents.fleet(document, "34.0.0", "fleet.yml", images=IMAGES)
+    assert [one.allocation for one in fleet.servers] == [{"VCPU": 2}, None]
+    assert fleet.servers[0].flavor is fleet.flavors[0]
+    assert fleet.allocations == (Allocation("c", "a", {"VCPU": 1}),)
+    document["servers"] = [server(host="b")]
+    with pytest.raises(InputError, match=r"fleet\.yml: servers\[0\]: .* unknown host 'b'"):
+        documents.fleet(document, "34.0.0", "fleet.yml")
