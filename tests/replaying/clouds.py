@@ -466,7 +466,8 @@ class _Recorded:
         """Take from a recorded host what its release has; the rest is as ours."""
         ours = self._host(name).get("numa", [])
         cells = []
-        for cell, own in zip(dump.get("numa", []), ours or dump.get("numa", []), strict=True):
+        for index, cell in enumerate(dump.get("numa", [])):
+            own = ours[index] if index < len(ours) else cell
             shown = {key: own[key] if value == "UNSET" else value for key, value in cell.items()}
             shown["siblings"] = [sorted(core) for core in shown["siblings"]]
             if self._emulated(name):

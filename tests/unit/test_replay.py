@@ -137,20 +137,85 @@ def test_paths_that_lead_nowhere(
     assert "no recording" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("document", "told"),
-    [
-        ({"kind": "xml", "cases": [{}, {}]}, "xml: 2 recordings of guest XML are not replayed"),
-        ({"scenario": {}, "steps": []}, "e2e: 1 recordings of whole clouds are not replayed"),
-    ],
-)
 def test_kinds_that_are_not_replayed_are_named(
-    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], document: object, told: str
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     written(tmp_path, GOOD)
-    written(tmp_path, document, "later.json")
+    written(tmp_path, {"kind": "xml", "cases": [{}, {}]}, "later.json")
     assert replay.main([str(tmp_path)]) == 0
-    assert told in capsys.readouterr().out
+    assert "xml: 2 recordings of guest XML are not replayed" in capsys.readouterr().out
+
+
+def one_cloud() -> dict[str, t.Any]:
+    """Write down a cloud of one host of two cores on which one floating server boots."""
+    cell = {"id": 0, "cpuset": [0, 1], "pcpuset": [0, 1], "siblings": [[0], [1]]}
+    numa = [{**cell, "pinned_cpus": [], "cpu_usage": 0, "socket": 0}]
+    vcpus = {"total": 2, "reserved": 0, "allocation_ratio": 4.0, "max_unit": 2}
+    host = {"inventory": {"VCPU": vcpus}, "usage": {"VCPU": 0}, "HT_trait": False, "numa": numa}
+    end = {"status": "ACTIVE", "host": "h", "allocations": {"h": {"VCPU": 1}}, "boots": True}
+    boot = {
+        "result": end,
+        "queries": [{"candidates": [["h", {"VCPU": 1}]]}],
+        "filter": [["h", True]],
+        "claims": [{"node": "h", "ok": True}],
+    }
+    scenario = {
+        "hosts": [{"name": "h", "cpu": {"cores": 2}}],
+        "steps": [{"do": "boot", "name": "s", "vcpus": 1}],
+    }
+    steps = [{"do": "start h", "started": True, "host": host}, boot]
+    recorded = [{"release": "34.0.0", "result": [{"name": "one", "steps": steps}]}]
+    return {"name": "one", "scenario": [scenario], "recorded": recorded}
+
+
+def test_a_recorded_cloud_agrees(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(tmp_path, one_cloud())
+    assert replay.main([str(tmp_path)]) == 0
+    assert "2 agreed, 0 disagreed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("row", "path", "value"),
+    [
+        (0, ("host", "inventory", "VCPU", "total"), 3),
+        (0, ("host", "HT_trait"), True),
+        (0, ("host", "numa"), []),
+        (1, ("result", "allocations"), {"h": {"PCPU": 1}}),
+        (1, ("result", "status"), "ERROR"),
+        (1, ("filter",), [["h", False]]),
+        (1, ("queries",), []),
+    ],
+)
+def test_a_falsified_cloud_is_shown(
+    tmp_path: pathlib.Path,
+    capsys: pytest.CaptureFixture[str],
+    row: int,
+    path: tuple[str, ...],
+    value: object,
+) -> None:
+    document = one_cloud()
+    place = document["recorded"][0]["result"][0]["steps"][row]
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    written(tmp_path, document)
+    assert replay.main([str(tmp_path)]) == 1
+    assert "1 agreed, 1 disagreed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "change", [{"do": "fly"}, {"vcpus": "many"}, {"host": "nowhere"}, {"name": None, "vcpus": None}]
+)
+def test_a_broken_cloud_is_refused(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str], change: dict[str, t.Any]
+) -> None:
+    document = one_cloud()
+    document["scenario"][0]["steps"][0] |= change
+    written(tmp_path, document)
+    assert replay.main([str(tmp_path)]) == 2
+    assert len(capsys.readouterr().err.strip().splitlines()) == 1
 
 
 @pytest.mark.parametrize("document", [{"kind": "spec", "cases": []}, {"kind": "xml", "cases": []}])

@@ -24,6 +24,10 @@ if t.TYPE_CHECKING:
     from .releases import Release
 
 
+OWNER = "OWNER_NOVA"
+"""The trait of a provider that a nova-compute reports."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class CpuSets:
     """The host CPUs by use (bitmasks)."""
@@ -151,10 +155,12 @@ def ratios(config: HostConfig, release: Release) -> tuple[float, float]:
 
 
 def traits(host: Host, release: Release) -> frozenset[str]:
-    """List the host's traits: those that it was given, and the one that Nova derives."""
+    """List the host's traits: those that it was given, and those that Nova derives."""
     own = host.traits - {HYPERTHREADING}
+    if release.owner_trait:
+        own |= {OWNER}
     if release.dedicated_set and host.topology.hyperthreading:
-        return own | {HYPERTHREADING}
+        own |= {HYPERTHREADING}
     return own
 
 

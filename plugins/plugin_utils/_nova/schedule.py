@@ -47,7 +47,7 @@ ENABLED = Scope(root_forbidden=frozenset(("COMPUTE_STATUS_DISABLED",)))
 
 Source: ``nova/scheduler/request_filter.py``, ``compute_status_filter``."""
 
-MIXED_SERVICE_VERSION = 52
+MIXED_SERVICE_VERSION, OWNER_SERVICE_VERSION = 52, 73
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -133,8 +133,13 @@ def ask(
 
     ``oldest`` is the lowest service version of all computes, which some features wait for; None
     where that is not to be judged.
+
+    Source: also ``nova/scheduler/request_filter.py``, ``owner_nova_filter``.
     """
     release = release_of(scheduler.release)
+    if release.owner_trait and oldest is not None and oldest >= OWNER_SERVICE_VERSION:
+        owned = scope.root_required | {inventory.OWNER}
+        scope = dataclasses.replace(scope, root_required=owned)
     try:
         constraints.check_api(flavor, image, release)
         _gate(flavor, image, release, oldest)

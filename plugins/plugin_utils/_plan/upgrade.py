@@ -256,6 +256,9 @@ class _Planner:
                 if len(turns) == self.goal.batch_size:
                     later = waiting[index:] + later
                     break
+                if any(move.target == name for each in turns for move in each.moves):
+                    later.append(name)  # It has to be in service while the batch is out.
+                    continue
                 turn = self._turn(kind, name, {t.host for t in turns}, change)
                 if isinstance(turn, HostTurn):
                     turns.append(turn)
