@@ -45,6 +45,9 @@ class Goal:
     """Further guests of each flavor in use that must find room while a batch is out."""
     leave: frozenset[str] = frozenset()
     """Hosts to leave as they are."""
+    live: bool = False
+    """Migrate servers live where Nova can; otherwise, and where it cannot, they are migrated cold.
+    """
     disable_fallback: bool = True
     """Turn the fallback query off in the end."""
 
@@ -82,5 +85,6 @@ def goal(document: object, names: Iterable[str], where: str = "goal") -> Goal:
         given.get("batch_size", 1),
         given.get("spare", 0),
         leave,
+        given.get("live", False),
         given.get("disable_fallback", True),
     )

@@ -12,6 +12,7 @@ import dataclasses
 import typing as t
 
 from . import compute
+from .errors import NovaError
 from .releases import release as release_of
 from .resident import Resident, resident
 from .schedule import ENABLED, ask, view
@@ -27,6 +28,9 @@ if t.TYPE_CHECKING:
     from .compute import Start
     from .outcome import Outcome
     from .schedule import Asked, HostView
+
+
+NUMA_LIVE_SERVICE_VERSION = 40
 
 
 class Cloud:
@@ -143,6 +147,18 @@ class Cloud:
         """Let a server go."""
         gone = self._drop(name, consumer)
         self.hosts[name] = compute.leave(self.hosts[name], gone).seen
+
+    def live_refusal(self, here: Resident) -> NovaError | None:
+        """Say what a live migration of a server fails with before any host is looked for.
+
+        Source: ``nova/conductor/tasks/live_migrate.py``, ``_check_instance_has_no_numa``.
+        """
+        if here.guest is None or (self.oldest or 0) >= NUMA_LIVE_SERVICE_VERSION:
+            return None
+        return NovaError(
+            "MigrationPreCheckError",
+            "the server has a NUMA topology, and not every compute is Train or newer",
+        )
 
     def depart(self, consumer: str, name: str) -> None:
         """Begin to move a server off a host: that keeps its books until the move is confirmed."""

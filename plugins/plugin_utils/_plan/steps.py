@@ -29,7 +29,7 @@ class Kind(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Move:
-    """One server that is cold-migrated off a host before its turn."""
+    """One server that is migrated off a host before its turn."""
 
     server: str
     name: str
@@ -37,6 +37,8 @@ class Move:
     target: str
     allocation: Mapping[str, int]
     """What it holds on the target, by CPU resource class."""
+    live: bool = False
+    """Whether it keeps running."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ class HostTurn:
     reshaped: int = 0
     """Servers whose allocation moves from VCPU to PCPU."""
     reboots: tuple[str, ...] = ()
-    """Servers that float over the old CPUs until they are rebooted hard."""
+    """Ids of the servers that float over the old CPUs until they are rebooted hard."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

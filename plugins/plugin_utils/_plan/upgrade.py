@@ -83,6 +83,7 @@ class _Planner:
             if config != self.cloud.hosts[name].host.config and name not in goal.leave
         }
         self.names = {server.id: server.name for server in fleet.servers}
+        self.status = {server.id: server.status for server in fleet.servers}
         self.unconfirmed = {s.host for s in fleet.servers if s.status == "VERIFY_RESIZE"}
         self.steps: list[Step] = []
         self.blockers: list[Blocker] = []
@@ -330,7 +331,7 @@ class _Planner:
             _totals(start.seen),
             len(start.moved),
             tuple(
-                self.names.get(each.consumer, each.consumer)
+                each.consumer
                 for each in self.cloud.residents[name].values()
                 if _floats_anew(each, seen, start.seen)
             ),
@@ -399,7 +400,7 @@ class _Planner:
         return count
 
     def _moved(self, each: Resident, source: str, batch: Collection[str]) -> Move | _Problem:
-        """Cold-migrate a server to the first host that takes it on the right class."""
+        """Migrate a server to the first host that takes it on the right class."""
         wanted = self.wanted.get(_key(each.flavor, each.image))
         label = self.names.get(each.consumer, each.consumer)
         takes = wanted.takes - {source, *batch} if wanted else set()
@@ -419,10 +420,15 @@ class _Planner:
             held = {
                 key: outcome.allocation[key] for key in CPU_CLASSES if key in outcome.allocation
             }
-            return Move(each.consumer, label, source, name, held)
+            return Move(each.consumer, label, source, name, held, self._live(each))
         return _Problem(
             "server", f"server {label} ({each.flavor.name}) cannot stay, and no host takes it"
         )
+
+    def _live(self, each: Resident) -> bool:
+        """Say whether a server is to be migrated live, and can be."""
+        runs = self.status.get(each.consumer, "ACTIVE") == "ACTIVE"
+        return self.goal.live and runs and self.cloud.live_refusal(each) is None
 
     # The end.
 
