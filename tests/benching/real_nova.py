@@ -27,7 +27,11 @@ class Nova:
         objects.register_all()
         nova.conf.CONF([], project="nova", default_config_files=[], default_config_dirs=[])
         nova.conf.neutron.register_dynamic_opts(nova.conf.CONF)
-        self._image = objects.ImageMeta.from_dict({"name": "image", "properties": {}})
+        self.no_image = self.image({})
+
+    def image(self, properties: Data) -> t.Any:
+        """Build an image."""
+        return objects.ImageMeta.from_dict({"name": "image", "properties": properties})
 
     def flavor(self, flavor: Data) -> t.Any:
         """Build a flavor."""
@@ -63,19 +67,24 @@ class Nova:
             )
             for cell in host["cells"]
         ]
-        text = json.dumps(objects.NUMATopology(cells=cells).obj_to_primitive())
-        return objects.NUMATopology.obj_from_primitive(json.loads(text))
+        return self.loaded(objects.NUMATopology(cells=cells))
 
-    def guest(self, flavor: t.Any) -> t.Any:
-        """Work out the constraints of a flavor."""
-        return hardware.numa_get_constraints(flavor, self._image)
+    def loaded(self, topology: t.Any) -> t.Any:
+        """Load the topology of a host or guest from the form in which Nova stores and sends it."""
+        text = json.dumps(topology.obj_to_primitive())
+        return type(topology).obj_from_primitive(json.loads(text))
 
-    def fit(self, host: t.Any, guest: t.Any) -> t.Any:
+    def guest(self, flavor: t.Any, image: t.Any = None) -> t.Any:
+        """Work out the constraints of a flavor and image."""
+        return hardware.numa_get_constraints(flavor, image or self.no_image)
+
+    def fit(self, host: t.Any, guest: t.Any, limits: t.Any = None) -> t.Any:
         """Fit a fresh copy of the guest, as the filter does; None where it does not fit.
 
         Source: ``nova/scheduler/filters/numa_topology_filter.py``, which copies the whole request.
         """
-        return hardware.numa_fit_instance_to_host(host, guest.obj_clone(), provider_mapping=None)
+        copy = None if guest is None else guest.obj_clone()
+        return hardware.numa_fit_instance_to_host(host, copy, provider_mapping=None, limits=limits)
 
     def verdict(self, fitted: t.Any) -> tuple[int, ...] | None:
         """List the host cells of a fitted guest."""

@@ -92,6 +92,10 @@ def test_arithmetic(total: int, reserved: int, ratio: float, used: int, fits: se
             Request((Group("", {"VCPU": 1}), Group("1", {}, frozenset(["CUSTOM_A"])))),
             "traits but no resources",
         ),
+        (
+            Request((Group("", {}, frozenset(["CUSTOM_A"])), Group("1", {"VCPU": 1}))),
+            "traits but no resources",
+        ),
         (Request((Group("1", {"VCPU": 1}), Group("2", {"PCPU": 1}))), "no group_policy"),
     ],
 )
@@ -104,6 +108,23 @@ def test_bad_queries(asked: Request, text: str) -> None:
 def test_group_policy(policy: str, names: list[str]) -> None:
     asked = Request((Group("1", {"VCPU": 4}), Group("2", {"PCPU": 4})), policy)
     assert [name for name, _amounts in candidates.candidates(FLEET, asked)] == names
+
+
+@pytest.mark.parametrize(
+    ("parts", "fits"),
+    [((2, 2), True), ((2, 4), True), ((1, 3), False), ((4, 4), False)],
+)
+def test_each_group_fits_by_itself_and_so_does_the_sum(parts: tuple[int, int], fits: bool) -> None:
+    one = Provider("one", {"VCPU": Inventory(8, step_size=2, max_unit=6)}, {"VCPU": 2})
+    groups = (Group(suffix, {"VCPU": part}) for suffix, part in zip("ab", parts, strict=True))
+    asked = Request(tuple(groups), "none")
+    assert (candidates.refusal(one, asked) is None) == fits
+
+
+def test_aggregates_need_resources_without_suffix() -> None:
+    scope = Scope(member_of=candidates.member_of("A"))
+    with pytest.raises(BadQuery, match="aggregates but no resources"):
+        candidates.candidates(FLEET, Request((Group("1", {"VCPU": 1}),)), scope)
 
 
 @pytest.mark.parametrize(
