@@ -74,7 +74,7 @@ class HostCell:
     def __post_init__(self) -> None:
         free = self.pcpuset & ~self.pinned_cpus
         free_order = set_order.difference(self.pcpus, self.pinned_cpus)
-        cores = [set_order.intersection(core, free_order) for core in self.siblings]
+        cores = [set_order.narrowed(core, free_order, free) for core in self.siblings]
         threads = max(map(len, self.siblings), default=0) or 1
         ladder = tuple(
             tuple(core for core in cores if len(core) >= k) for k in range(1, threads + 1)

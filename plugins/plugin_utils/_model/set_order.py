@@ -42,6 +42,17 @@ def intersection(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ..
     return tuple({member for member in right if member in kept})
 
 
+def narrowed(core: tuple[int, ...], order: tuple[int, ...], members: int) -> tuple[int, ...]:
+    """List ``core & order``, where the bitmask ``members`` has what is in ``order``.
+
+    >>> narrowed((24, 4), (0, 4, 24), 1 << 24 | 1 << 4 | 1)
+    (24, 4)
+    """
+    if len(order) > len(core):
+        return tuple({member for member in core if members >> member & 1})
+    return intersection(core, order)
+
+
 def difference(left: tuple[int, ...], dropped: int) -> tuple[int, ...]:
     """List a set, inserted in the order ``left``, less the members of the bitmask ``dropped``.
 

@@ -303,7 +303,7 @@ def _claimed(
             return _refused(
                 "claim", misfit(seen.books, guest, seen.release), "ComputeResourcesUnavailable"
             )
-        usage.take(seen.books, fitted, seen.release)
+        usage.check(seen.books, fitted, seen.release)
     except NovaError as error:
         return _refused("claim", error.text, error.name)
     return _spawned(asked, seen) or _booted(query, asked, fitted)

@@ -50,6 +50,12 @@ def take(cells: Sequence[HostCell], holder: Holder, release: Release) -> tuple[H
     return _changed(cells, holder, release, 1)
 
 
+def check(cells: Sequence[HostCell], holder: Holder, release: Release) -> None:
+    """Try to enter a guest in the books of its host. Raises as :func:`take` does."""
+    for host in cells:
+        _usage(host, holder, release, 1)
+
+
 def give_back(cells: Sequence[HostCell], holder: Holder, release: Release) -> tuple[HostCell, ...]:
     """Strike a guest from the books of its host.
 
@@ -66,6 +72,19 @@ def _changed(
 
 
 def _cell(host: HostCell, holder: Holder, release: Release, sign: int) -> HostCell:
+    # Nova copies the sets of every cell, which may change their order.
+    siblings = tuple(set_order.rebuilt(core) for core in host.siblings)
+    pcpus = set_order.rebuilt(host.pcpus)
+    changed = _usage(host, holder, release, sign)
+    if not changed and (siblings, pcpus) == (host.siblings, host.pcpus):
+        return host
+    return dataclasses.replace(host, **changed, siblings=siblings, pcpus=pcpus)
+
+
+def _usage(host: HostCell, holder: Holder, release: Release, sign: int) -> dict[str, t.Any]:
+    """Count what a guest changes in one host cell; nothing where none of its cells sits there."""
+    if all(seat.cell != host.id for seat in holder.seats):
+        return {}
     pages, pinned = host.pages, host.pinned_cpus
     cpu_usage, memory_mb = host.cpu_usage, host.memory_usage_mb
     for cell, seat, pinning in zip(
@@ -78,15 +97,12 @@ def _cell(host: HostCell, holder: Holder, release: Release, sign: int) -> HostCe
         pages = _pages(pages, cell, seat.page_size_kb, sign)
         if cell.pinned:
             pinned = _pinned(host, pinned, cell, _pins(pinning, release), sign)
-    return dataclasses.replace(
-        host,
-        pages=pages,
-        pinned_cpus=pinned,
-        cpu_usage=max(0, cpu_usage),
-        memory_usage_mb=max(0, memory_mb),
-        siblings=tuple(set_order.rebuilt(core) for core in host.siblings),
-        pcpus=set_order.rebuilt(host.pcpus),
-    )
+    return {
+        "pages": pages,
+        "pinned_cpus": pinned,
+        "cpu_usage": max(0, cpu_usage),
+        "memory_usage_mb": max(0, memory_mb),
+    }
 
 
 def _pages(

@@ -12,6 +12,7 @@ Source: ``nova/scheduler/manager.py``, ``select_destinations``.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import typing as t
 
@@ -170,30 +171,37 @@ class Judge:
 
         First those that no host takes without it, be it empty; then those that none takes now.
         """
-        takers: dict[t.Any, tuple[list[str], list[str]]] = {}
+        known: dict[t.Any, tuple[list[str], list[str]]] = {}
         stranded, crowded = [], []
         for server in self.fleet.servers:
-            if not server.host or self.asked(server.flavor, server.image).fallback is None:
+            asked = self.asked(server.flavor, server.image)
+            if not server.host or asked.fallback is None:
                 continue
-            key = likeness(server.flavor, server.image)
-            reach = self.reach(server.flavor, server.image)
-            if key not in takers:
-                asked = self.asked(server.flavor, server.image)
-                takers[key] = (
-                    self._takers(asked, reach.primary, "primary"),
-                    self._takers(asked, (*reach.legacy, *reach.wrong), "fallback"),
-                )
-            without, by_fallback = (
-                any(name != server.host for name in names) for names in takers[key]
+            key, reach = (
+                likeness(server.flavor, server.image),
+                self.reach(asked.flavor, asked.image),
             )
+            if key not in known:
+                known[key] = self._ways(asked, reach)
+            without, by_fallback = (any(name != server.host for name in way) for way in known[key])
             if by_fallback and not reach.primary:
                 stranded.append((server, reach))
             elif by_fallback and not without:
                 crowded.append(server)
         return stranded, crowded
 
+    def _ways(self, asked: Asked, reach: Reach) -> tuple[list[str], list[str]]:
+        """Name two hosts that a server can go to by each query, since it is on one already."""
+        places = (*reach.legacy, *reach.wrong)
+        if not reach.primary:
+            return [], list(self.names(places)[:2])
+        return (
+            self._takers(asked, reach.primary, "primary"),
+            self._takers(asked, places, "fallback"),
+        )
+
     def _takers(self, asked: Asked, places: Places, query: str) -> list[str]:
-        """Name hosts of some classes that take a server now; two do, since it is on one."""
+        """Name two hosts of some classes that have room for a server now."""
         found = (
             name
             for name in self.names(places)
@@ -206,25 +214,44 @@ class Judge:
 
         Each: how much more, the flavors that take VCPU on them as they are, the hosts.
         """
-        alike: dict[t.Any, list[str]] = {}
+        landing: dict[t.Any, tuple[str, ...]] = {}
+        found: dict[tuple[int, tuple[str, ...]], list[str]] = {}
         for place, each in enumerate(self.fleet.classes):
             for name in each.names:
-                if _leaked(self.cloud, name) > 0:
-                    state = phases.state_of(place, self.cloud.hosts[name])
-                    alike.setdefault(state, []).append(name)
-        found: dict[tuple[int, tuple[str, ...]], list[str]] = {}
-        for names in alike.values():
-            key = _leaked(self.cloud, names[0]), self._landing(self.cloud.hosts[names[0]])
-            found.setdefault(key, []).extend(names)
+                lost = _leaked(self.cloud, name)
+                if lost <= 0:
+                    continue
+                seen = self.cloud.hosts[name]
+                state = phases.state_of(place, seen)
+                if state not in landing:
+                    landing[state] = self._landing(seen)
+                found.setdefault((lost, landing[state]), []).append(name)
         for (lost, flavors), names in found.items():
             yield lost, flavors, tuple(names)
 
     def _landing(self, seen: HostView) -> tuple[str, ...]:
-        """Name the flavors that take VCPU on a host only as it is now."""
+        """Name the flavors that take VCPU on a host for want of PCPU."""
+        pcpu = seen.provider.inventories.get("PCPU") if seen.provider else None
+        if seen.provider is None or pcpu is None:
+            return ()
+        used = seen.provider.used.get("PCPU", 0)
         return tuple(
             flavor.name
+            for flavor, asked, amount in self._pinned
+            if not pcpu.takes(amount, used) and self._lands(asked, seen) == "wrong"
+        )
+
+    @functools.cached_property
+    def _pinned(self) -> tuple[tuple[Flavor, Asked, int], ...]:
+        """The flavors that send both queries, with the PCPU of the first.
+
+        Those that take VCPU on an empty host are told of anyway.
+        """
+        return tuple(
+            (flavor, asked, asked.primary.resources.get("PCPU", 0))
             for flavor in self.fleet.flavors
-            if self._lands(self.asked(flavor, NO_IMAGE), seen) == "wrong"
+            if (asked := self.asked(flavor, NO_IMAGE)).fallback
+            and asked.primary
             and not self.reach(flavor, NO_IMAGE).wrong
         )
 

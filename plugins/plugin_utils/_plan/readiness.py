@@ -68,6 +68,11 @@ class Readiness:
     """The phase of each host, and its next step."""
 
     @property
+    def crashes(self) -> bool:
+        """Whether requests fail wherever they are sent, over what the fallback query lists."""
+        return any(reach.crashes for reach in self.reaches)
+
+    @property
     def may_turn_off(self) -> bool:
         """Whether every flavor and every server has a host without it."""
         return not self.blockers
@@ -106,7 +111,7 @@ def _blockers(
     groups: dict[t.Any, tuple[Reach, list[str], list[str]]] = {}
 
     def group(reach: Reach) -> tuple[Reach, list[str], list[str]]:
-        key = reach.legacy, reach.wrong, reach.cure, reach.obstacle
+        key = _awaited(reach), reach.obstacle
         return groups.setdefault(key, (reach, [], []))
 
     for reach in reaches:
@@ -116,20 +121,23 @@ def _blockers(
         group(reach)[2].append(server.name)
     ordered = sorted(groups.values(), key=lambda row: (-len(row[2]), -len(row[1]), row[0].name))
     for reach, flavors, servers in ordered:
+        what = "no host takes it by the PCPU query, even where empty"
+        if reach.obstacle:
+            what += f", and none of these would with both sets: {reach.obstacle}"
         yield Point(
             Severity.ERROR,
-            "no host takes it by the PCPU query, even where empty"
-            + (
-                f", and none of these would with both sets: {reach.obstacle}"
-                if reach.obstacle
-                else ""
-            ),
+            what,
             _without(judge, flavors, servers),
             _cure(judge, reach),
             tuple(flavors),
             tuple(servers),
-            judge.names(reach.cure or (*reach.legacy, *reach.wrong)),
+            judge.names(_awaited(reach)),
         )
+
+
+def _awaited(reach: Reach) -> Places:
+    """List the classes that are to change: those where a change helps, if there are such."""
+    return reach.cure or (*reach.legacy, *reach.wrong)
 
 
 def _without(judge: Judge, flavors: list[str], servers: list[str]) -> str:
@@ -142,7 +150,9 @@ def _without(judge: Judge, flavors: list[str], servers: list[str]) -> str:
 
 def _cure(judge: Judge, reach: Reach) -> str:
     if reach.cure:
-        return "set cpu_shared_set and cpu_dedicated_set on one of these hosts, or more"
+        old = not all(judge.empty[place].release.dedicated_set for place in reach.cure)
+        first = "upgrade nova-compute, then " if old else ""
+        return f"{first}set cpu_shared_set and cpu_dedicated_set on one of these hosts, or more"
     if isolates(judge.asked(reach.flavor, reach.image)):
         return "cpu_dedicated_set on a host without SMT, or another thread policy than isolate"
     return "a host with room for it in its cpu_dedicated_set"
@@ -162,8 +172,8 @@ def _losses(judge: Judge, reaches: tuple[Reach, ...], crowded: list[Server]) -> 
     if crowded:
         yield Point(
             Severity.WARNING,
-            "hosts that would take it by the PCPU query have no room now",
-            "cannot migrate, be resized or evacuated until there is room",
+            "no other host takes it by the PCPU query as things are",
+            "cannot migrate, be resized or evacuated until one has room",
             "keep room on hosts with cpu_dedicated_set, or move more hosts to it",
             servers=tuple(server.name for server in crowded),
         )

@@ -11,7 +11,7 @@ import typing as t
 from ...module_utils._read.errors import InputError, quoted
 from .._model import config_options
 from .._model.config import HostConfig
-from .._model.schema import as_mapping, unknown_key
+from .._model.schema import as_mapping, path_text, unknown_key
 from .._nova.cloud import Cloud
 from .._nova.releases import release as release_of
 from .._nova.schedule import NEWEST_SCHEDULER
@@ -24,6 +24,7 @@ if t.TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from .._model.host import Host
+    from .._model.schema import Path
     from .._model.server import Allocation, Server
     from .._nova.errors import NovaError
     from .._nova.inventory import Inventory
@@ -48,7 +49,11 @@ class Restart:
     @property
     def judged(self) -> bool:
         """Whether it is known which servers are there, and where those that are pinned sit."""
-        return not any(finding.code == fu_08_servers_unknown.RULE.code for finding in self.findings)
+        return not any(
+            finding.code == fu_08_servers_unknown.RULE.code
+            and finding.severity is not Severity.INFO
+            for finding in self.findings
+        )
 
     @property
     def error(self) -> NovaError | None:
@@ -136,26 +141,26 @@ def refusals(
     return tuple(each for each in restart.findings if each.severity is Severity.ERROR)
 
 
-def changed(config: HostConfig, options: Mapping[str, t.Any], where: str) -> HostConfig:
+def changed(config: HostConfig, options: Mapping[str, t.Any], path: Path) -> HostConfig:
     """Change options of a host, given by their names in its facts; None unsets one.
 
-    Raises ``InputError``, which names ``where`` they were given, for an option that is not known
-    and for a value that is no text, number, boolean or list of texts.
+    Raises ``InputError``, with the ``path`` that they were given at, for an option that is not
+    known and for a value that is no text, number, boolean or list of texts.
     """
-    for key, value in as_mapping(options, (where,)).items():
+    for key, value in as_mapping(options, path).items():
         if key not in config_options.OPTIONS:
-            raise unknown_key(str(key), config_options.OPTIONS, (where,))
+            raise unknown_key(str(key), config_options.OPTIONS, path)
         items = value if isinstance(value, list) else [value]
         if value is not None and not all(isinstance(item, str | int | float) for item in items):
             raise InputError(
                 f"{quoted(value)} is no value of an option",
                 "a text, a number, true, false, or null to unset the option",
-                f"{where}: {key}",
+                path_text((*path, key)),
             )
     names = [config_options.OPTIONS[key].name for key in options]
     given = config_options.config(
         {
-            key: {"value": value, "where": where}
+            key: {"value": value, "where": path_text(path)}
             for key, value in options.items()
             if value is not None
         }

@@ -82,6 +82,8 @@ class _Planner:
             for name, config in targets.items()
             if config != self.cloud.hosts[name].host.config and name not in goal.leave
         }
+        self.stale = [n for n in self.targets if _deprecated(self.cloud.hosts[n].host.config)]
+        """Hosts that lose options which are deprecated."""
         self.names = {server.id: server.name for server in fleet.servers}
         self.status = {server.id: server.status for server in fleet.servers}
         self.unconfirmed = {s.host for s in fleet.servers if s.status == "VERIFY_RESIZE"}
@@ -100,7 +102,14 @@ class _Planner:
         target = release_of(self.goal.release or current.name)
         before = self._legacy()
         self._survey()
-        if self._upgraded(current, target) and self._reconfigured():
+        # Hosts that serve nothing come first: they would stop each release, and can only gain.
+        down = [name for name in self.targets if _repairable(self.cloud.hosts[name])]
+        others = [name for name in self.targets if name not in down]
+        if (
+            self._reconfigured(down)
+            and self._upgraded(current, target)
+            and self._reconfigured(others)
+        ):
             self._flipped()
         return Plan(
             tuple(self.steps),
@@ -237,10 +246,10 @@ class _Planner:
 
     # Hosts in batches.
 
-    def _reconfigured(self) -> bool:
+    def _reconfigured(self, names: list[str]) -> bool:
         return self._rolled(
             Kind.RECONFIGURE,
-            list(self.targets),
+            names,
             lambda host: dataclasses.replace(host, config=self.targets[host.name]),
         )
 
@@ -304,17 +313,20 @@ class _Planner:
             untold = self._untold(name, residents)
             if untold:
                 return untold
+        start = self.cloud.start(host)
         moves: list[Move] = []
-        for each in self._misfits(host, seen, residents):
-            move = self._moved(each, name, batch)
-            if isinstance(move, _Problem):
-                return move
-            moves.append(move)
+        if not start.clean:
+            self.cloud.hosts[name] = seen
+            for each in self._misfits(host, residents):
+                move = self._moved(each, name, batch)
+                if isinstance(move, _Problem):
+                    return move
+                moves.append(move)
+            start = self.cloud.start(host)
         short = next((e for e in self.wanted.values() if not self._roomy(e, {name, *batch})), None)
         if short:
             text = f"less room than {self.goal.spare} for {short.label} while the batch is out"
             return _Problem("spare", text)
-        start = self.cloud.start(host)
         failed = start.refusal or start.failure
         if failed:
             return _Problem("start", f"nova-compute would fail: {failed}")
@@ -356,13 +368,9 @@ class _Planner:
                 return _Problem("class", text)
         return None
 
-    def _misfits(
-        self, host: Host, before: HostView, residents: Sequence[Resident]
-    ) -> list[Resident]:
+    def _misfits(self, host: Host, residents: Sequence[Resident]) -> list[Resident]:
         """List the servers that cannot stay on a host with the options of ``host``."""
         fresh = self.cloud.empty(host)
-        if compute.start(host, residents, before, (), fresh).clean:
-            return []
         cells, found = fresh.cells, []
         for each in residents:
             try:
@@ -455,15 +463,17 @@ class _Planner:
                 self.blockers.append(Blocker("leave", text, tuple(pinned)))
             return
         self._add(Kind.FLIP, ())
-        stale = [n for n, seen in self.cloud.hosts.items() if _deprecated(seen.host.config)]
-        if stale:
-            turns = tuple(HostTurn(name) for name in stale)
-            self._add(Kind.CLEAN, turns, note="vcpu_pin_set and reserved_host_cpus are deprecated")
+        if self.stale:
+            note = (
+                "vcpu_pin_set and reserved_host_cpus are gone from these hosts: take them out of "
+                "what the deployer keeps for them too, or its next run brings them back"
+            )
+            self._add(Kind.CLEAN, tuple(HostTurn(name) for name in self.stale), note=note)
 
     def _add(
         self, kind: Kind, turns: tuple[HostTurn, ...], release: str = "", note: str = ""
     ) -> None:
-        out = {turn.host for turn in turns}
+        out = {turn.host for turn in turns} if kind is not Kind.CLEAN else set()
         room = {each.label: len(each.takes - out) for each in self.wanted.values()}
         self.steps.append(Step(len(self.steps) + 1, kind, turns, release, room, note))
 
@@ -491,6 +501,11 @@ def _mark(names: set[str], name: str, holds: bool) -> None:
 def _totals(seen: HostView) -> dict[str, int]:
     inventories = seen.provider.inventories if seen.provider else {}
     return {name: inventories[name].total for name in CPU_CLASSES if name in inventories}
+
+
+def _repairable(seen: HostView) -> bool:
+    """Say whether other options may help a host on which nova-compute serves nothing."""
+    return seen.fault is not None and seen.release.dedicated_set
 
 
 def _floats_anew(resident: Resident, before: HostView, after: HostView) -> bool:

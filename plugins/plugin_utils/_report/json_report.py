@@ -17,6 +17,7 @@ from .naming import compact, counted
 if t.TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from .._nova.schedule import HostView
     from .._rules.audit import Audit
     from .._rules.rule import Finding, FlavorCase, HostCase
 
@@ -133,7 +134,7 @@ def _host(case: HostCase) -> dict[str, t.Any]:
     }
 
 
-def kind(case: HostCase) -> str:
+def kind(case: HostCase | HostView) -> str:
     """Say how a host is configured."""
     if case.sets is None:
         return "broken"

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 import textwrap
 import typing as t
 
@@ -52,6 +53,15 @@ def wrapped(value: str, width: int, first: str = "", rest: str = "") -> str:
     return "\n".join(lines)
 
 
+def marked(value: object) -> str:
+    r"""Show a value on one line of Markdown, as it is.
+
+    >>> marked("a_b|*")
+    'a\\_b\\|\\*'
+    """
+    return re.sub(r"([\\`*_{}\[\]<>#|])", r"\\\1", printable(value))
+
+
 def _padded(cells: Iterable[str], widths: Iterable[int]) -> str:
     return "  ".join(
         printable(cell).ljust(width) for cell, width in zip(cells, widths, strict=True)
@@ -68,5 +78,10 @@ _ENVIRONMENT = jinja2.Environment(
     finalize=lambda value: "" if value is None else value,
 )
 _ENVIRONMENT.filters.update(
-    compact=compact, counted=counted, padded=_padded, printable=printable, wrapped=wrapped
+    compact=compact,
+    counted=counted,
+    marked=marked,
+    padded=_padded,
+    printable=printable,
+    wrapped=wrapped,
 )

@@ -37,6 +37,7 @@ class Output:
     check: bool = False
     diff: bool = False
     width: int = WIDTH
+    markdown_path: str | None = None
 
 
 class Progress:
@@ -88,9 +89,7 @@ def host_audit(sources: Sources, output: Output) -> dict[str, t.Any]:
 def _result(now: Audit, then: Audit | None, output: Output, report: str) -> dict[str, t.Any]:
     verdict = json_report.verdict(now, then)
     status = max(now.status, then.status if then else 0)
-    written = list(_written(now, then, output, report))
     result = {
-        "changed": any(file.changed for file in written),
         "status": status,
         "summary": {**json_report.summary(now), "verdict": verdict},
         "findings": json_report.findings(now.findings, now),
@@ -106,21 +105,46 @@ def _result(now: Audit, then: Audit | None, output: Output, report: str) -> dict
             "findings": json_report.findings(then.findings, then),
             "new": json_report.findings(new_findings(now, then), then),
         }
+    return concluded(result, verdict, output, lambda: json_report.document(now, then))
+
+
+def concluded(
+    result: dict[str, t.Any],
+    verdict: str,
+    output: Output,
+    document: Callable[[], dict[str, t.Any]],
+    markdown: Callable[[], str] = str,
+) -> dict[str, t.Any]:
+    """Write the reports; say in the result what changed, and whether the task fails.
+
+    ``result`` has its ``status`` and its ``report`` as text; ``document`` makes that in JSON, and
+    ``markdown`` in Markdown where there is such a report.
+
+    Raises ``InputError`` for a path that cannot be written.
+    """
+    written = _written(output, result["report"], document, markdown)
+    found = {"changed": any(file.changed for file in written), **result}
     if output.diff:
-        result["diff"] = [file.diff() for file in written if file.changed]
-    if status >= FAIL_ON[output.fail_on]:
-        result |= {"failed": True, "msg": verdict}
-    return result
+        found["diff"] = [file.diff() for file in written if file.changed]
+    if result["status"] >= FAIL_ON[output.fail_on]:
+        found |= {"failed": True, "msg": verdict}
+    return found
 
 
-def _written(now: Audit, then: Audit | None, output: Output, report: str) -> t.Iterator[Written]:
-    """Write the files; nothing is written where one of them has no folder to go to."""
+def _written(
+    output: Output,
+    report: str,
+    document: Callable[[], dict[str, t.Any]],
+    markdown: Callable[[], str],
+) -> list[Written]:
+    """Write the files; nothing is written before all of them are made and have a folder."""
     texts = []
     if output.report_path:
         texts.append((output.report_path, report))
+    if output.markdown_path:
+        texts.append((output.markdown_path, markdown()))
     if output.json_path:
-        plain = json_report.document(now, then)
-        texts.append((output.json_path, json.dumps(plain, indent=1) + "\n"))
+        texts.append((output.json_path, json.dumps(document(), indent=1) + "\n"))
     for path, _rest in texts:
         folder = os.path.dirname(os.path.realpath(os.path.expanduser(path)))
         if not os.path.isdir(folder):
@@ -128,6 +152,5 @@ def _written(now: Audit, then: Audit | None, output: Output, report: str) -> t.I
         if os.path.isdir(os.path.expanduser(path)):
             raise InputError("is a folder", "the path of a file", path)
     if len({os.path.realpath(os.path.expanduser(path)) for path, _text in texts}) < len(texts):
-        raise InputError("both reports go to one file", "two paths", texts[0][0])
-    for path, content in texts:
-        yield write(path, content, check=output.check)
+        raise InputError("two reports go to one file", "a path for each", texts[0][0])
+    return [write(path, content, check=output.check) for path, content in texts]

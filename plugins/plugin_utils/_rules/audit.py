@@ -14,12 +14,20 @@ import typing as t
 
 from .._model.flavor import NO_IMAGE
 from .._model.host import HostClass
-from .._nova import schedule
 from .._nova.releases import release as release_of
-from .cases import flavor_case, host_case
+from .cases import flavor_case, host_case, likeness, telling
 from .catalog import RULES
 from .flavors import image_command
-from .rule import Finding, FlavorCase, FleetCase, HostCase, Severity
+from .rule import (
+    AllocationCase,
+    Finding,
+    FlavorCase,
+    FleetCase,
+    HostCase,
+    RestartCase,
+    ServerCase,
+    Severity,
+)
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -51,10 +59,15 @@ class Audit:
     @property
     def status(self) -> int:
         """0 success, 1 warnings, 2 failure."""
-        found = {finding.severity for finding in self.findings}
-        if Severity.ERROR in found:
-            return FAILURE
-        return WARNINGS if Severity.WARNING in found else SUCCESS
+        return status_of(self.findings)
+
+
+def status_of(found: Iterable[Finding]) -> int:
+    """Give the status that findings make: 0 success, 1 warnings, 2 failure."""
+    severities = {finding.severity for finding in found}
+    if Severity.ERROR in severities:
+        return FAILURE
+    return WARNINGS if Severity.WARNING in severities else SUCCESS
 
 
 def audit(fleet: Fleet, progress: Progress | None = None) -> Audit:
@@ -78,7 +91,7 @@ def audit(fleet: Fleet, progress: Progress | None = None) -> Audit:
         rows.append(alone)
         own = list(_found(alone, f"flavor {flavor.name}", namer))
         findings += own
-        for image in _telling(flavor, fleet.images, fleet.scheduler):
+        for image in telling(flavor, fleet.images, fleet.scheduler):
             idle.pop(image.name, None)
             case = _decided(flavor, image, fleet.scheduler, hosts, decided)
             rows.append(case)
@@ -90,7 +103,7 @@ def audit(fleet: Fleet, progress: Progress | None = None) -> Audit:
     findings += _of_idle(idle.values(), rows, fleet.scheduler, namer)
     everything = FleetCase(fleet.scheduler, release, hosts, tuple(rows))
     findings += _found(everything, "fleet", namer)
-    return Audit(fleet.scheduler, hosts, tuple(rows), _sorted(findings))
+    return Audit(fleet.scheduler, hosts, tuple(rows), ranked(findings))
 
 
 def audit_hosts(fleet: Fleet) -> Audit:
@@ -104,7 +117,7 @@ def audit_hosts(fleet: Fleet) -> Audit:
     findings = [
         finding for case in hosts for finding in _found(case, f"host {case.host.name}", namer)
     ]
-    return Audit(fleet.scheduler, hosts, (), _sorted(findings))
+    return Audit(fleet.scheduler, hosts, (), ranked(findings))
 
 
 def upgraded(fleet: Fleet, release: str) -> Fleet:
@@ -153,33 +166,10 @@ def _decided(
     decided: dict[t.Any, FlavorCase],
 ) -> FlavorCase:
     """Decide on a flavor and an image, or take over what was decided on an equal flavor."""
-    key = (
-        flavor.vcpus,
-        flavor.memory_mb,
-        flavor.disk_gb,
-        flavor.ephemeral_gb,
-        flavor.swap_mb,
-        tuple(flavor.extra_specs.items()),
-        image.name,
-    )
+    key = likeness(flavor, image)
     if key not in decided:
         decided[key] = flavor_case(flavor, image, scheduler, hosts)
     return dataclasses.replace(decided[key], flavor=flavor)
-
-
-def _telling(flavor: Flavor, images: tuple[Image, ...], scheduler: Scheduler) -> Iterator[Image]:
-    """List the images that change what the flavor asks for or what it is answered."""
-    alone = _asked(flavor, NO_IMAGE, scheduler) if images else None
-    for image in images:
-        if _asked(flavor, image, scheduler) != alone:
-            yield image
-
-
-def _asked(flavor: Flavor, image: Image, scheduler: Scheduler) -> tuple[t.Any, ...]:
-    asked = schedule.ask(flavor, image, scheduler)
-    refusal = asked.refusal
-    answer = (refusal.name, refusal.text) if refusal else None
-    return answer, asked.guest, asked.primary, asked.fallback, asked.bad_query
 
 
 def _new(found: Iterable[Finding], known: list[Finding]) -> Iterator[Finding]:
@@ -214,6 +204,11 @@ def _of_idle(
         yield from _new(_found(case, f"image {image.name}", namer), known)
 
 
+def findings(case: Case, subject: str) -> tuple[Finding, ...]:
+    """Run every rule about a case that stands alone."""
+    return ranked(_found(case, subject, _Namer(())))
+
+
 def _found(case: Case, subject: str, namer: _Namer) -> Iterator[Finding]:
     """Run every rule about such a case."""
     for rule in RULES:
@@ -232,6 +227,13 @@ def _finding(
         where = where or "nova.conf"
     elif isinstance(case, FlavorCase):
         where = where or (case.image.where if subject.startswith("image ") else case.flavor.where)
+    elif isinstance(case, ServerCase):
+        names = names or (case.seen.host.name,)
+        where = where or case.server.where
+    elif isinstance(case, RestartCase):
+        names = names or (case.host.name,)
+    elif isinstance(case, AllocationCase):
+        names = names or (case.allocation.host,)
     return Finding(
         rule.code,
         detail.severity or rule.severity,
@@ -269,7 +271,8 @@ class _Namer:
         return self._made[key]
 
 
-def _sorted(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Sort findings by severity, code and subject, each once."""
     return tuple(
         sorted(
             dict.fromkeys(findings),

@@ -9,10 +9,13 @@ import typing as t
 
 from .._model.flavor import NO_IMAGE
 from .._nova import schedule
+from .._nova.cloud import Cloud
 from .._nova.releases import release as release_of
-from .rule import FlavorCase, HostCase
+from .rule import FlavorCase, HostCase, RestartCase
 
 if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from .._model.flavor import Flavor, Image
     from .._model.host import Host, Scheduler
 
@@ -50,3 +53,47 @@ def flavor_case(
         hosts,
         tuple(schedule.settle(asked, host.view, control) for host in hosts),
     )
+
+
+def restart_case(cloud: Cloud, host: Host, *, servers_told: bool = True) -> RestartCase:
+    """Restart the nova-compute of one host of a cloud as ``host``; the cloud stays as it is.
+
+    Raises ``InputError`` for a release that is not known.
+    """
+    name = host.name
+    trial = Cloud(cloud.scheduler)
+    trial.hosts[name] = before = cloud.hosts[name]
+    residents = cloud.residents.get(name, {})
+    trial.residents[name] = dict(residents)
+    trial.leaving = {each: left for each, left in cloud.leaving.items() if left[0] == name}
+    start = trial.start(host)
+    return RestartCase(before, host, tuple(residents.values()), start, servers_told)
+
+
+def likeness(flavor: Flavor, image: Image) -> tuple[t.Any, ...]:
+    """Give what requests have in common that are answered alike."""
+    return (
+        flavor.vcpus,
+        flavor.memory_mb,
+        flavor.disk_gb,
+        flavor.ephemeral_gb,
+        flavor.swap_mb,
+        tuple(flavor.extra_specs.items()),
+        image.name,
+        tuple(image.properties.items()),
+    )
+
+
+def telling(flavor: Flavor, images: tuple[Image, ...], scheduler: Scheduler) -> Iterator[Image]:
+    """List the images that change what the flavor asks for or what it is answered."""
+    alone = _answer(flavor, NO_IMAGE, scheduler) if images else None
+    for image in images:
+        if _answer(flavor, image, scheduler) != alone:
+            yield image
+
+
+def _answer(flavor: Flavor, image: Image, scheduler: Scheduler) -> tuple[t.Any, ...]:
+    asked = schedule.ask(flavor, image, scheduler)
+    refusal = asked.refusal
+    answer = (refusal.name, refusal.text) if refusal else None
+    return answer, asked.guest, asked.primary, asked.fallback, asked.bad_query

@@ -11,11 +11,14 @@ import typing as t
 from ...module_utils._read.cpu_list import mask, parse_nova
 from .._model.config import HostConfig
 from .._model.flavor import NO_IMAGE, Flavor, Image
-from .._model.host import Host, Scheduler
+from .._model.host import Fleet, Host, Scheduler
+from .._model.server import Allocation, CellPlace, Server
 from .._model.topology import Cpu, NumaCell, PagePool, Topology
+from .._nova.cloud import Cloud
 from .._nova.releases import release as release_of
-from .cases import flavor_case, host_case
-from .rule import FlavorCase, FleetCase, HostCase
+from .cases import flavor_case, host_case, restart_case
+from .rule import AllocationCase, FlavorCase, FleetCase, HostCase, RestartCase, ServerCase
+from .servers import allocation_cases, server_cases
 
 NEWEST = "34.0.0"
 
@@ -108,3 +111,50 @@ def a_fleet(
 ) -> FleetCase:
     """Make a fleet of hosts and flavors."""
     return FleetCase(Scheduler(release), release_of(release), hosts, flavors)
+
+
+def a_guest(
+    *pins: int,
+    name: str = "1",
+    vcpus: int = 2,
+    reserved: str = "",
+    host_cell: int = 0,
+    allocation: dict[str, int] | None = None,
+    **hw: str,
+) -> Server:
+    """Make a server, pinned to ``pins`` vCPU by vCPU; ``hw`` are as for :func:`a_flavor`."""
+    specs = {f"hw:{key}": value for key, value in hw.items()}
+    if pins:
+        specs.setdefault("hw:cpu_policy", "dedicated")
+    flavor = Flavor("example", len(pins) or vcpus, 1024, specs)
+    places = (CellPlace(host_cell, dict(enumerate(pins)), parse_nova(reserved)),) if pins else None
+    consumer = f"{name:0>8}-0000-4000-8000-000000000000"
+    return Server(consumer, name, "compute-1", flavor, places=places, allocation=allocation)
+
+
+def a_restart(
+    now: HostCase, then: HostCase, *servers: Server, strangers: dict[str, int] | None = None
+) -> RestartCase:
+    """Restart a host as another; ``strangers`` is what a consumer that is no server holds."""
+    cloud = Cloud(Scheduler(NEWEST))
+    others = [Allocation("leak", now.host.name, strangers)] if strangers else []
+    cloud.settle_in(now.host, servers, others)
+    return restart_case(cloud, then.host)
+
+
+def a_server(host: HostCase, *servers: Server) -> ServerCase:
+    """Look at the last of a host's servers."""
+    scheduler = Scheduler(NEWEST)
+    cloud = Cloud(scheduler)
+    cloud.settle_in(host.host, servers)
+    return [*server_cases(cloud, Fleet(scheduler, servers=servers))][-1]
+
+
+def a_stray(host: HostCase, resources: dict[str, int], *elsewhere: Server) -> AllocationCase:
+    """Let a consumer that is none of the servers hold something on a host."""
+    stray = Allocation("9a1d2b00-0000-4000-8000-000000000000", host.host.name, resources)
+    scheduler = Scheduler(NEWEST)
+    cloud = Cloud(scheduler)
+    cloud.settle_in(host.host, (), (stray,))
+    (case,) = allocation_cases(cloud, Fleet(scheduler, servers=elsewhere, allocations=(stray,)))
+    return case

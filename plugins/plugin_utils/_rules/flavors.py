@@ -15,6 +15,7 @@ from .._nova import constraints
 if t.TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from .._nova.schedule import Asked
     from .rule import FlavorCase
 
 EXPLICIT = re.compile(r"resources([1-9][0-9]*)?:(VCPU|PCPU)")
@@ -51,7 +52,7 @@ def pinned(case: FlavorCase) -> bool:
     return case.guest is not None and any(cell.pinned for cell in case.guest.cells)
 
 
-def isolates(case: FlavorCase) -> bool:
+def isolates(case: FlavorCase | Asked) -> bool:
     """Say whether the guest has thread policy isolate, by policy or by trait."""
     return case.guest is not None and case.guest.cells[0].cpu_thread_policy == "isolate"
 

@@ -43,16 +43,23 @@ def snippet(**options: int | str) -> str:
 
 
 def split(case: HostCase, among: int) -> str:
-    """Propose both sets out of ``among``: a core of each cell shared, the rest dedicated.
-
-    CPUs that guests are pinned to become dedicated. Without any CPU the text is "".
-    """
-    topology = case.host.topology
-    shared = first_cores(topology, among & ~pinned_cpus(case))
-    dedicated = among & ~shared
-    proposed = {"cpu_shared_set": shared, "cpu_dedicated_set": dedicated}
-    wanted = {name: cpus for name, cpus in proposed.items() if cpus}
+    """Write the options of :func:`halves` for a host; without any CPU the text is ""."""
+    proposed = zip(
+        ("cpu_shared_set", "cpu_dedicated_set"),
+        halves(case.host.topology, among, pinned_cpus(case)),
+        strict=True,
+    )
+    wanted = {name: cpus for name, cpus in proposed if cpus}
     return snippet(**wanted) if wanted else ""
+
+
+def halves(topology: Topology, among: int, pinned: int) -> tuple[int, int]:
+    """Share CPUs out to both sets: a core of each cell is shared, the rest dedicated.
+
+    CPUs that guests are ``pinned`` to become dedicated.
+    """
+    shared = first_cores(topology, among & ~pinned)
+    return shared, among & ~shared
 
 
 def pinned_cpus(case: HostCase) -> int:

@@ -10,17 +10,20 @@ import enum
 import typing as t
 
 if t.TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from .._model.flavor import Flavor, Image
     from .._model.guest import Guest
     from .._model.host import Host, Scheduler
     from .._model.host_cell import HostCell
+    from .._model.server import Allocation, Server
+    from .._nova.compute import Start
     from .._nova.errors import NovaError
     from .._nova.inventory import CpuSets
     from .._nova.outcome import Outcome
     from .._nova.releases import Release
-    from .._nova.schedule import HostView
+    from .._nova.resident import Resident
+    from .._nova.schedule import Asked, HostView
 
 
 class Severity(enum.StrEnum):
@@ -84,6 +87,52 @@ class FleetCase:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class ServerCase:
+    """One server on its host, with what it should hold there."""
+
+    server: Server
+    resident: Resident
+    seen: HostView
+    """The host with everything that its servers hold."""
+    scheduler: Scheduler
+    asked: Asked
+    """The server's flavor and image as a boot request to the scheduler of today."""
+    occupied: int = 0
+    """Host CPUs that it takes from other pinned servers (bitmask); none where nobody told."""
+    doubled: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    """Those of them that servers entered before it take too, by the ids of these."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AllocationCase:
+    """What a consumer holds on a host that has no such server."""
+
+    allocation: Allocation
+    seen: HostView
+    """The host with everything that is held there."""
+    scheduler: Scheduler
+    owner: Server | None
+    """The server that the consumer is, on another host or on none."""
+    mover: Server | None
+    """The server whose migration the consumer most likely is: it is in the middle of a move."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RestartCase:
+    """One host whose nova-compute is restarted with other options or of another release."""
+
+    before: HostView
+    """As it runs now."""
+    host: Host
+    """As it would run."""
+    residents: tuple[Resident, ...]
+    start: Start
+    """What becomes of the restart."""
+    servers_told: bool = True
+    """Whether anybody told which servers are there; where not, it is judged as an empty host."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Detail:
     """What a rule saw: what is wrong here, what happens then, the exact fix."""
 
@@ -98,7 +147,7 @@ class Detail:
     """Hosts that a flavor's finding is about, where not all."""
 
 
-Case = t.TypeVar("Case", FlavorCase, HostCase, FleetCase)
+Case = t.TypeVar("Case", FlavorCase, HostCase, FleetCase, ServerCase, AllocationCase, RestartCase)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,8 +173,8 @@ class Finding:
     severity: Severity
     title: str
     subject: str
-    """``flavor NAME``, ``flavor NAME with image NAME``, ``host NAME`` (the first of its class) or
-    ``fleet``."""
+    """``flavor NAME``, ``flavor NAME with image NAME``, ``host NAME`` (the first of its class),
+    ``server NAME`` or ``fleet``."""
     names: tuple[str, ...]
     """Hosts concerned, where hosts are."""
     what: str

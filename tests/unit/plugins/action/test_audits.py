@@ -11,7 +11,11 @@ import pytest
 from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible.parsing.dataloader import DataLoader
 
-from ansible_collections.pinguard.nova.plugins.action import flavor_audit, host_audit
+from ansible_collections.pinguard.nova.plugins.action import (
+    allocation_audit,
+    flavor_audit,
+    host_audit,
+)
 
 if t.TYPE_CHECKING:
     import pathlib
@@ -83,6 +87,24 @@ def test_a_group_of_hosts_is_mapped(tmp_path: pathlib.Path, host: dict[str, t.An
     assert "cell 0" in result["maps"]["a"]
 
 
+def test_allocations_are_audited_from_files_of_servers(
+    tmp_path: pathlib.Path, host: dict[str, t.Any], pinned: dict[str, t.Any]
+) -> None:
+    server = {
+        "id": "6f3c",
+        "name": "db",
+        "host": "a",
+        "flavor": "pinned",
+        "allocation": {"VCPU": 2},
+    }
+    (tmp_path / "servers.json").write_text(json.dumps({"format": 1, "servers": [server]}))
+    result = run(
+        allocation_audit, tmp_path, {"a": host}, servers=["servers.json"], flavors=[pinned]
+    )
+    assert [each["code"] for each in result["findings"]] == ["FU-10"]
+    assert result["failed"] is True
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -110,6 +132,6 @@ def test_bad_input_fails_in_one_line(
 def test_arguments_are_checked(
     tmp_path: pathlib.Path, arguments: dict[str, t.Any], message: str
 ) -> None:
-    for action in (flavor_audit, host_audit):
+    for action in (allocation_audit, flavor_audit, host_audit):
         with pytest.raises(AnsibleError, match=message):
             run(action, tmp_path, {}, **arguments)

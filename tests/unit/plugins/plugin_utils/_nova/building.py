@@ -16,6 +16,7 @@ from ansible_collections.pinguard.nova.plugins.plugin_utils._model.host_cell imp
     HostCell,
     Pages,
 )
+from ansible_collections.pinguard.nova.plugins.plugin_utils._model.server import CellPlace, Server
 from ansible_collections.pinguard.nova.plugins.plugin_utils._model.topology import (
     Cpu,
     NumaCell,
@@ -100,3 +101,17 @@ def host(
     """Make a host; ``opts`` are its options, ``more`` its other fields."""
     given = {"topology": topology(cores), **(more or {})}
     return Host("h", release, config=HostConfig(**opts), **given)
+
+
+def server(
+    specs: str = "",
+    *pins: int,
+    name: str = "s",
+    reserved: str = "",
+    allocation: dict[str, int] | None = None,
+    **more: t.Any,
+) -> Server:
+    """Make a server, pinned to ``pins`` vCPU by vCPU; ``specs`` and ``more`` are its flavor's."""
+    made = flavor(specs, **{"vcpus": len(pins) or 2, "memory_mb": 512, **more})
+    places = (CellPlace(0, dict(enumerate(pins)), parse_nova(reserved)),) if pins else ()
+    return Server(name, name, "h", made, places=places, allocation=allocation)

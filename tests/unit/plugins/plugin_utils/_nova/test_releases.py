@@ -4,13 +4,22 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ansible_collections.pinguard.nova.plugins.module_utils._read.errors import InputError
 from ansible_collections.pinguard.nova.plugins.plugin_utils._nova.releases import (
+    LATEST,
+    OLDEST,
     SERIES,
+    SLURP,
     Release,
+    affected,
+    older,
+    path,
     release,
 )
 
@@ -93,3 +102,61 @@ def test_every_behaviour_is_seen_in_some_release_and_missed_in_another() -> None
     for field in dataclasses.fields(Release):
         if field.metadata:
             assert {getattr(one, field.name) for one in every} == {True, False}, field.name
+
+
+@pytest.mark.parametrize(
+    ("current", "target", "way"),
+    [
+        ("25.0.0", "27.1.0", "26.3.0 27.1.0"),
+        ("27.1.0", "29.0.0", "29.0.0"),
+        ("27.1.0", "28.0.0", "28.0.0"),
+        ("27.1.0", "30.0.0", "29.4.0 30.0.0"),
+        ("28.0.0", "31.0.0", "29.4.0 31.0.0"),
+        ("27.1.0", "27.5.1", "27.5.1"),
+        ("antelope", "epoxy", "29.4.0 31.0.0"),
+        ("27.1.0", "27.1.0", ""),
+    ],
+)
+def test_an_upgrade_skips_only_from_slurp_to_slurp(current: str, target: str, way: str) -> None:
+    assert path(current, target) == tuple(way.split())
+
+
+def test_there_is_no_way_back() -> None:
+    with pytest.raises(InputError, match=r"Nova 27\.1\.0 is older than 27\.5\.1; accepted: no"):
+        path("27.5.1", "27.1.0")
+
+
+MAJORS = st.sampled_from(range(OLDEST, 35))
+
+
+@given(current=MAJORS, target=MAJORS)
+def test_every_hop_is_one_that_nova_supports(current: int, target: int) -> None:
+    current, target = sorted((current, target))
+    way = path(f"{current}.0.0", f"{target}.0.0")
+    majors = [current, *(int(name.split(".")[0]) for name in way)]
+    for here, there in itertools.pairwise(majors):
+        assert there == here + 1 or (there == here + 2 and {here, there} <= SLURP)
+        assert release(f"{there}.0.0").oldest_compute <= release(LATEST[here]).service_version
+    assert majors[-1] == target
+    assert all(name in LATEST.values() for name in way[:-1])
+
+
+@given(first=MAJORS, second=MAJORS)
+def test_age_is_an_order(first: int, second: int) -> None:
+    one, other = f"{first}.0.0", f"{second}.0.0"
+    assert older(one, other) is (first < second)
+    assert older("19.3.2", one)
+    assert older(one, f"{first}.0.1")
+
+
+def test_what_came_and_went_affects_the_releases_between() -> None:
+    for text, found in {
+        "27.1.0": False,
+        "27.2.0": True,
+        "27.3.0": False,
+        "28.0.0": False,
+        "28.0.1": True,
+        "29.0.0": False,
+        "33.0.2": False,
+    }.items():
+        assert affected(text, ("27.2.0", "28.0.1"), ("27.3.0", "29.0.0")) is found

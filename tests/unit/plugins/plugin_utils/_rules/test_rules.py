@@ -16,17 +16,15 @@ import pytest
 from ansible_collections.pinguard.nova.plugins.plugin_utils import _rules
 from ansible_collections.pinguard.nova.plugins.plugin_utils._rules.catalog import RULES
 from ansible_collections.pinguard.nova.plugins.plugin_utils._rules.rule import (
+    Case,
     Detail,
-    FlavorCase,
-    FleetCase,
-    HostCase,
     Severity,
 )
 
 if t.TYPE_CHECKING:
     from ansible_collections.pinguard.nova.plugins.plugin_utils._rules.rule import Rule
 
-MODULE = re.compile(r"(fl|hc)_[0-9]{2}_[a-z0-9_]+")
+MODULE = re.compile(r"(fl|fu|hc)_[0-9]{2}_[a-z0-9_]+")
 """Name of a rule's file: its code, then its slug."""
 
 
@@ -86,7 +84,7 @@ def test_its_file_is_named_by_its_code(rule: Rule[t.Any]) -> None:
 
 
 def test_its_subject_and_severity_are_known(rule: Rule[t.Any]) -> None:
-    assert rule.subject in (FlavorCase, HostCase, FleetCase)
+    assert rule.subject in Case.__constraints__
     assert rule.severity in Severity
 
 

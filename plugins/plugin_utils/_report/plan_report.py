@@ -1,0 +1,385 @@
+# Copyright (c) Pinguard contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The plan of a rolling upgrade, from its sources to what is reported of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+import typing as t
+
+from ...module_utils._read.errors import InputError, quoted
+from .._model import gathering, loading
+from .._model.config_options import OPTIONS
+from .._model.goal import goal as read_goal
+from .._plan import upgrade
+from .._plan.cpu_sets import REPLACED
+from .._plan.steps import Kind
+from .._plan.targets import targets
+from . import rendering
+from .naming import compact, counted
+from .run import concluded
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from .._model.config import HostConfig
+    from .._model.gathering import Sources
+    from .._model.goal import Goal
+    from .._model.host import Fleet
+    from .._plan.steps import Blocker, HostTurn, Move, Plan, Step
+    from .run import Output
+
+Data = dict[str, t.Any]
+
+SHOWN = 5
+"""Servers, flavors or groups of hosts that the texts show of one step."""
+
+_WORDS = ("COMPLETE", "COMPLETE WITH WARNINGS", "BLOCKED")
+
+_WAYS = {
+    "spare": "lower batch_size or spare of the goal, or add hosts or free some",
+    "flavor": "leave hosts that take the flavor as they are (leave), wish for sets that it fits, "
+    "or change the flavor",
+    "class": "reconfigure at a release that refuses this, or take hw:cpu_thread_policy=isolate "
+    "out of the flavor",
+    "server": "see to these servers first, then plan anew",
+    "start": "wish for other sets, or see to the servers that it fails over",
+    "release": "bring these hosts to a later release, or disable their services, then plan anew",
+    "leave": "take the hosts out of leave, or set disable_fallback: false in the goal",
+}
+"""What to do about a constraint that forbids to go on."""
+
+
+PROCEDURE = (
+    "openstack compute service set --disable --disable-reason upgrade HOST nova-compute",
+    "run what the step has under move (as administrator, with OS_COMPUTE_API_VERSION=2.56 or "
+    "later), and confirm each move",
+    "set the options in the host's nova.conf and remove those named so, or update nova-compute to "
+    "the release of the step",
+    "restart nova-compute",
+    "openstack resource provider inventory list $(openstack resource provider list --name HOST -f "
+    "value -c uuid): the totals are those under verify; stop where they are not",
+    "openstack compute service set --enable HOST nova-compute",
+    "run what the step has under reboot, at a time that suits these servers: until then they float "
+    "over the CPUs of before",
+)
+"""What is done with each host of a step, in this order."""
+
+_DUTIES: Mapping[Kind, tuple[str, ...]] = {
+    Kind.CONTROL: (
+        "nova-status upgrade check # with the code of {release}",
+        "nova-manage api_db sync && nova-manage db sync",
+        "# then API, conductors and schedulers of {release}; computes follow",
+    ),
+    Kind.UPGRADE: (),
+    Kind.RECONFIGURE: (),
+    Kind.FLIP: (
+        "# in nova.conf of every scheduler, then restart nova-scheduler",
+        "[workarounds]",
+        "disable_fallback_pcpu_query = true",
+    ),
+    Kind.CLEAN: (),
+}
+
+
+def upgrade_plan(sources: Sources, wanted: object, output: Output) -> Data:
+    """Plan an upgrade; write the reports, and give the result of the action.
+
+    ``wanted`` is the document of the goal, or the path of its file.
+
+    Raises ``InputError`` for input that cannot be used.
+    """
+    fleet = gathering.fleet(sources)
+    goal = _goal(wanted, fleet, sources.folders)
+    made = upgrade.plan(fleet, goal, targets(fleet, goal))
+    shown = _Shown(made, fleet, goal, told=bool(fleet.servers) or sources.servers is not None)
+    found = shown.document()
+    report = shown.text(output.width)
+    result = {"status": found["status"], "verdict": found["verdict"], "plan": found}
+    return concluded(
+        {**result, "report": report}, found["verdict"], output, lambda: found, shown.markdown
+    )
+
+
+def _goal(wanted: object, fleet: Fleet, folders: Sequence[str]) -> Goal:
+    names = [name for each in fleet.classes for name in each.names]
+    if isinstance(wanted, str):
+        path = gathering.located(wanted, folders)
+        return read_goal(loading.load(path), names, path)
+    if not isinstance(wanted, dict):
+        raise InputError(f"{quoted(wanted)} is no goal", "a mapping, or the path of a file", "goal")
+    return read_goal(gathering.settled(wanted), names)
+
+
+def settings(config: HostConfig) -> dict[str, str | None]:
+    """Give the options that a plan decides on, as ``nova_conf`` takes them: None to remove one."""
+    return {
+        key: str(value) if (value := getattr(config, option.name)) else None
+        for key, option in OPTIONS.items()
+        if option.name in REPLACED
+    }
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Shown:
+    """A plan with what it was made of."""
+
+    plan: Plan
+    fleet: Fleet
+    goal: Goal
+    told: bool
+    """Whether it is known which servers there are."""
+
+    @property
+    def status(self) -> int:
+        if self.plan.blockers:
+            return 2
+        return int(bool(self.plan.advisories or self.plan.unschedulable or not self.told))
+
+    def document(self) -> Data:
+        """Show it as plain data, in the form of ``schemas/plan.json``."""
+        plan = self.plan
+        names = {server.id: server.name for server in self.fleet.servers}
+        return {
+            "format": 1,
+            "status": self.status,
+            "verdict": self.verdict(),
+            "complete": plan.complete,
+            "release": {"current": plan.current.name, "target": plan.target.name},
+            "batch_size": self.goal.batch_size,
+            "spare": self.goal.spare,
+            "legacy": {"before": plan.legacy_before, "after": plan.legacy_after},
+            "flavors": list(plan.flavors),
+            "unschedulable": list(plan.unschedulable),
+            "advisories": [dataclasses.asdict(each) for each in plan.advisories],
+            "blockers": [_blocker(each) for each in plan.blockers],
+            "steps": [_step(each, names) for each in plan.steps],
+        }
+
+    def verdict(self) -> str:
+        """Say in one sentence what the plan comes to."""
+        plan = self.plan
+        moved, rebooted, hosts = _touched(plan.steps)
+        parts = [
+            f"{counted(len(plan.steps), 'step')} with {counted(len(hosts), 'host')}",
+            f"{counted(moved, 'server')} moved, {rebooted} rebooted hard",
+        ]
+        if plan.target != plan.current:
+            way = "to" if plan.complete else "towards"
+            parts.insert(1, f"Nova {plan.current.name} {way} {plan.target.name}")
+        if plan.flavors and plan.steps:
+            parts.append(
+                f"room for {counted(self.goal.spare, 'further guest')} of each flavor in use is "
+                "kept throughout"
+                if self.goal.spare
+                else "each flavor in use keeps a host throughout"
+            )
+        parts.append(self._remains())
+        if not self.told:
+            parts.append("no servers were given, so hosts are taken to be empty")
+        return f"{_WORDS[self.status]}: {'; '.join(parts)}."
+
+    def _remains(self) -> str:
+        """Say what is as it should not be when all steps are done."""
+        plan = self.plan
+        if plan.blockers:
+            constraints = dict.fromkeys(each.constraint for each in plan.blockers)
+            return f"what forbids to go on: {', '.join(constraints)}"
+        left = plan.legacy_after
+        return (
+            f"{counted(left, 'host')} of {plan.legacy_before} still without PCPU"
+            if left
+            else ("no host is left without PCPU")
+        )
+
+    def text(self, width: int) -> str:
+        """Write it for a terminal."""
+        return rendering.render("plan.txt.j2", width=width, **self._parts())
+
+    def markdown(self) -> str:
+        """Write it for a ticket or a wiki."""
+        return rendering.render("plan.md.j2", **self._parts())
+
+    def _parts(self) -> Data:
+        """Put together what both texts show."""
+        names = {server.id: server.name for server in self.fleet.servers}
+        before = {name: each.host.config for each in self.fleet.classes for name in each.names}
+        return {
+            "verdict": self.verdict(),
+            "plan": self.plan,
+            "ways": _WAYS,
+            "procedure": PROCEDURE if any(step.turns for step in self.plan.steps) else (),
+            "sections": [_section(step, names, before) for step in self.plan.steps],
+        }
+
+
+def _touched(steps: Iterable[Step]) -> tuple[int, int, set[str]]:
+    """Count the servers that are moved and rebooted, and list the hosts that have a turn."""
+    turns = [turn for step in steps for turn in step.turns]
+    moved = {move.server for turn in turns for move in turn.moves}
+    rebooted = {server for turn in turns for server in turn.reboots}
+    return len(moved), len(rebooted), {turn.host for turn in turns}
+
+
+def _blocker(each: Blocker) -> Data:
+    return {
+        "constraint": each.constraint,
+        "text": each.text,
+        "advice": _WAYS[each.constraint],
+        "hosts": list(each.hosts),
+    }
+
+
+def _step(step: Step, names: Mapping[str, str]) -> Data:
+    return {
+        "number": step.number,
+        "kind": step.kind.name.lower(),
+        "release": step.release or None,
+        "note": step.note,
+        "hosts": [_turn(turn, names) for turn in step.turns],
+        "room": dict(step.room),
+    }
+
+
+def _turn(turn: HostTurn, names: Mapping[str, str]) -> Data:
+    return {
+        "name": turn.host,
+        "settings": settings(turn.config) if turn.config else {},
+        "moves": [
+            {
+                "id": move.server,
+                "name": move.name,
+                "target": move.target,
+                "allocation": dict(move.allocation),
+            }
+            for move in turn.moves
+        ],
+        "reshaped": turn.reshaped,
+        "reboots": [{"id": each, "name": names.get(each, each)} for each in turn.reboots],
+        "expected": dict(turn.inventory),
+    }
+
+
+class _Block(t.NamedTuple):
+    """One thing to do in a step."""
+
+    label: str
+    lines: tuple[str, ...]
+    code: str = ""
+    """What the lines are in that are to be copied: ``shell`` or ``ini``."""
+    more: int = 0
+    """Servers or groups of hosts that are not shown."""
+
+
+class _Section(t.NamedTuple):
+    """One step in words."""
+
+    title: str
+    blocks: tuple[_Block, ...]
+
+
+def _section(step: Step, names: Mapping[str, str], before: Mapping[str, HostConfig]) -> _Section:
+    title = f"{step.number}: {step.kind.value}" + (f" to {step.release}" if step.release else "")
+    blocks = (
+        _Block("on", (compact(step.hosts),) if step.hosts else ()),
+        _Block(
+            "do", tuple(line.format(release=step.release) for line in _DUTIES[step.kind]), "shell"
+        ),
+        _Block("note", (step.note,) if step.note else ()),
+        _block("move", [_move(move) for turn in step.turns for move in turn.moves], "shell"),
+        _block(
+            "set",
+            [
+                (f"# {hosts}", *lines)
+                for hosts, lines in _grouped(
+                    (turn.host, _lines(before[turn.host], turn.config)) for turn in step.turns
+                )
+            ],
+            "ini",
+        ),
+        _block(
+            "verify",
+            [
+                (f"{hosts}: {told}",)
+                for hosts, told in _grouped((turn.host, _expected(turn)) for turn in step.turns)
+            ],
+        ),
+        _block(
+            "reboot",
+            [_reboot(each, names) for turn in step.turns for each in turn.reboots],
+            "shell",
+        ),
+        _Block("room", (_room(step.room),) if step.room else ()),
+    )
+    return _Section(title, tuple(block for block in blocks if block.lines))
+
+
+def _block(label: str, parts: Sequence[tuple[str, ...]], code: str = "") -> _Block:
+    """Show the first of several parts, each of some lines."""
+    lines = tuple(line for part in parts[:SHOWN] for line in part)
+    return _Block(label, lines, code, max(0, len(parts) - SHOWN))
+
+
+def _move(move: Move) -> tuple[str, ...]:
+    there = f", {_amounts(move.allocation)} there" if move.allocation else ""
+    server = shlex.quote(move.server)
+    return (
+        f"# {move.name}: {move.source} to {move.target}{there}",
+        f"openstack server migrate --wait --host {shlex.quote(move.target)} {server}",
+        f"openstack server migration confirm {server}",
+    )
+
+
+def _reboot(server: str, names: Mapping[str, str]) -> tuple[str]:
+    told = f"openstack server reboot --hard --wait {shlex.quote(server)}"
+    return (f"{told} # {names.get(server, server)}",)
+
+
+_Told = t.TypeVar("_Told", str, tuple[str, ...])
+
+
+def _grouped(pairs: Iterable[tuple[str, _Told]]) -> list[tuple[str, _Told]]:
+    """Put hosts together of which the same is told."""
+    found: dict[_Told, list[str]] = {}
+    for name, told in pairs:
+        if told:
+            found.setdefault(told, []).append(name)
+    return [(compact(hosts), told) for told, hosts in found.items()]
+
+
+def _lines(before: HostConfig, after: HostConfig | None) -> tuple[str, ...]:
+    """Write what is to change as lines of ``nova.conf``, section by section."""
+    if after is None:
+        return ()
+    now, then = settings(before), settings(after)
+    sections: dict[str, list[str]] = {}
+    for key, value in then.items():
+        section, _dot, name = key.rpartition(".")
+        lines = sections.setdefault(section or "DEFAULT", [])
+        if value:
+            lines.append(f"{name} = {value}")
+        elif now[key]:
+            lines.append(f"# remove {name} = {now[key]}")
+    return tuple(
+        line for section, lines in sections.items() if lines for line in (f"[{section}]", *lines)
+    )
+
+
+def _amounts(amounts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {amount}" for name, amount in amounts.items())
+
+
+def _expected(turn: HostTurn) -> str:
+    moved = f"; {counted(turn.reshaped, 'server')} moved from VCPU to PCPU"
+    return f"{_amounts(turn.inventory)}{moved if turn.reshaped else ''}"
+
+
+def _room(room: Mapping[str, int]) -> str:
+    """Name the flavors that fewest hosts take."""
+    scarce = sorted(room.items(), key=lambda item: item[1])
+    told = [f"{label} on {number}" for label, number in scarce[:SHOWN]]
+    if len(scarce) > SHOWN:
+        told.append(f"{len(scarce) - SHOWN} more flavors on {scarce[SHOWN][1]} or more")
+    return f"hosts that take one more meanwhile: {', '.join(told)}"
