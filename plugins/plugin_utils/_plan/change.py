@@ -9,13 +9,11 @@ import dataclasses
 import typing as t
 
 from .._model import documents
-from .._model.host import Fleet, HostClass
 from .._model.joining import Guests
 from .._nova.cloud import Cloud
 from .._nova.schedule import NEWEST_SCHEDULER
-from .._rules.audit import audit_hosts, findings
-from .._rules.cases import restart_case
-from .._rules.rule import Severity
+from .._rules.audit import errors, findings
+from .._rules.cases import host_case, restart_case
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -76,7 +74,7 @@ def judge(
     restart = _restart(now, then, guests)
     told = {each.what for each in found}
     of_restart = [
-        each for each in _errors(findings(restart, f"host {name}")) if each.what not in told
+        each for each in errors(findings(restart, f"host {name}")) if each.what not in told
     ]
     return Judgement(
         restart.start.refusal or restart.start.failure,
@@ -86,12 +84,8 @@ def judge(
     )
 
 
-def _of_host(host: Host) -> list[Finding]:
-    return _errors(audit_hosts(Fleet(NEWEST_SCHEDULER, (HostClass(host, (host.name,)),))).findings)
-
-
-def _errors(found: Iterable[Finding]) -> list[Finding]:
-    return [each for each in found if each.severity is Severity.ERROR]
+def _of_host(host: Host) -> tuple[Finding, ...]:
+    return errors(findings(host_case(host), f"host {host.name}"))
 
 
 def _restart(now: Host, then: Host, guests: Guests | None) -> RestartCase:

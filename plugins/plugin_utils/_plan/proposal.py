@@ -10,28 +10,25 @@ import typing as t
 
 from ...module_utils._read.cpu_list import to_text
 from ...module_utils._read.errors import InputError
-from .._model.host import Fleet, HostClass, Isolation
+from .._model.host import HostClass, Isolation
 from .._model.schema import within
 from .._model.wish import Wish
-from .._nova import compute
 from .._nova.resident import resident
-from .._nova.schedule import NEWEST_SCHEDULER, view
 from .._rules import hosts
-from .._rules.audit import audit_hosts
+from .._rules.audit import errors, findings
 from .._rules.cases import host_case
 from .._rules.host_sets import pinned_cpus
 from .._rules.restarts import own_cpus
-from .._rules.rule import Severity
 from .cpu_sets import CpuRoles, derive, explicit, target_config
+from .restart import refusals
 
 if t.TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from .._model.host import Host
     from .._model.server import Server
     from .._model.wish import ExplicitSets
-    from .._nova.resident import Resident
-    from .._rules.rule import HostCase
+    from .._rules.rule import Finding, HostCase
 
 INTENTS = ("pinned", "realtime")
 """``pinned``: tuned keeps the host's tasks off the CPUs of pinned guests, the kernel balances as
@@ -91,9 +88,10 @@ def propose(
     )
     with within(f"host {each.host.name}"):
         _refuse(HostClass(then, each.names), pinned)
-    for name, found in residents.items():
+    for name in residents:
+        now, new = (dataclasses.replace(host, name=name) for host in (each.host, then))
         with within(f"host {name}"):
-            _refuse_start(each.host, then, found)
+            _refuse_errors(refusals(now, new, (servers or {})[name]))
     return Proposal(each.host, then, each.names, isolated, realtime)
 
 
@@ -122,12 +120,8 @@ def _isolation(host: Host, isolated: int) -> dict[str, t.Any]:
 
 
 def _refuse(then: HostClass, pinned: int) -> None:
-    audit = audit_hosts(Fleet(NEWEST_SCHEDULER, (then,)))
-    (case,) = audit.hosts
-    errors = [found for found in audit.findings if found.severity is Severity.ERROR]
-    if errors:
-        told = "; ".join(f"{found.code} {found.what}" for found in errors)
-        raise InputError(f"rules refuse this: {told}", "other sets, another wish or intent")
+    case = host_case(then.host, then.names)
+    _refuse_errors(errors(findings(case, f"host {then.host.name}")))
     if case.fault is not None:
         raise InputError(f"nova-compute would fail: {case.fault}", "other sets")
     lost = pinned & ~hosts.pinnable(case)
@@ -138,10 +132,7 @@ def _refuse(then: HostClass, pinned: int) -> None:
         )
 
 
-def _refuse_start(now: Host, then: Host, residents: Sequence[Resident]) -> None:
-    """Refuse options that nova-compute does not start with beside the servers on a host."""
-    before = compute.established(view(now), residents, {})
-    started = compute.start(then, residents, before)
-    problem = started.refusal or started.failure
-    if problem is not None:
-        raise InputError(f"nova-compute would fail: {problem}", "a host without these servers")
+def _refuse_errors(found: Iterable[Finding]) -> None:
+    told = "; ".join(f"{each.code} {each.what}" for each in found)
+    if told:
+        raise InputError(f"rules refuse this: {told}", "other sets, another wish or intent")

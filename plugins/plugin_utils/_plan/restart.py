@@ -16,7 +16,7 @@ from .._nova.cloud import Cloud
 from .._nova.releases import release as release_of
 from .._nova.schedule import NEWEST_SCHEDULER
 from .._rules import fu_08_servers_unknown
-from .._rules.audit import findings
+from .._rules.audit import errors, findings
 from .._rules.cases import restart_case
 from .._rules.rule import Severity
 
@@ -25,7 +25,7 @@ if t.TYPE_CHECKING:
 
     from .._model.host import Host
     from .._model.schema import Path
-    from .._model.server import Allocation, Server
+    from .._model.server import Server
     from .._nova.errors import NovaError
     from .._nova.inventory import Inventory
     from .._nova.schedule import HostView
@@ -125,20 +125,15 @@ def _told(restart: Restart) -> tuple[t.Any, ...]:
     )
 
 
-def refusals(
-    now: Host,
-    then: Host,
-    servers: Iterable[Server],
-    allocations: Iterable[Allocation] = (),
-) -> tuple[Finding, ...]:
-    """Restart one host, with its servers and what other consumers hold there; list the errors.
+def refusals(now: Host, then: Host, servers: Iterable[Server]) -> tuple[Finding, ...]:
+    """Restart one host with its servers; list the errors.
 
     Raises ``InputError`` for a release that is not known.
     """
     cloud = Cloud(NEWEST_SCHEDULER)
-    cloud.settle_in(now, servers, allocations)
+    cloud.settle_in(now, servers)
     (restart,) = check(cloud, {now.name: then.config}, then.release)
-    return tuple(each for each in restart.findings if each.severity is Severity.ERROR)
+    return errors(restart.findings)
 
 
 def changed(config: HostConfig, options: Mapping[str, t.Any], path: Path) -> HostConfig:

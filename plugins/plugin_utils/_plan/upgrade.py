@@ -38,13 +38,29 @@ if t.TYPE_CHECKING:
 
 CPU_CLASSES = ("VCPU", "PCPU")
 
+ATTEMPTS = 3
+"""Other orders that are tried where the first one leads nowhere."""
+
 
 def plan(fleet: Fleet, goal: Goal, targets: Mapping[str, HostConfig]) -> Plan:
     """Plan the way of a fleet to a goal; ``targets`` are the options of the hosts that change.
 
+    Where hosts are stuck in the end, other orders are tried in which they come first.
+
     Raises ``InputError`` for a release that is not known or older than the current one.
     """
-    return _Planner(fleet, goal, targets).plan()
+    best = _Planner(fleet, goal, targets).plan()
+    first: list[str] = []
+    made = best
+    for _attempt in range(ATTEMPTS):
+        stuck = [name for each in made.blockers for name in each.hosts if name in targets]
+        if set(stuck) <= set(first):
+            break
+        first = list(dict.fromkeys((*stuck, *first)))
+        made = _Planner(fleet, goal, {name: targets[name] for name in (*first, *targets)}).plan()
+        if made.complete or len(made.steps) > len(best.steps):
+            best = made
+    return best
 
 
 class _Problem(t.NamedTuple):

@@ -204,6 +204,11 @@ def _of_idle(
         yield from _new(_found(case, f"image {image.name}", namer), known)
 
 
+def errors(found: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Keep the findings that are errors."""
+    return tuple(each for each in found if each.severity is Severity.ERROR)
+
+
 def findings(case: Case, subject: str) -> tuple[Finding, ...]:
     """Run every rule about a case that stands alone."""
     return ranked(_found(case, subject, _Namer(())))

@@ -108,7 +108,7 @@ def test_what_would_not_work_is_refused_in_one_line(
             ExplicitSets("1,17", "2-7,18-23"),
             "host compute-1: guests are pinned to CPU 1,17",
         ),
-        ({}, (), ExplicitSets(None, "2-7,18-23"), "host compute-2: nova-compute would fail: "),
+        ({}, (), ExplicitSets(None, "2-7,18-23"), "host compute-2: rules refuse this: FU-01 "),
     ],
 )
 def test_options_that_servers_forbid_are_refused(
