@@ -20,25 +20,6 @@ description:
     alone moved.
   - It works on facts and files alone, on the controller, and asks no API.
 options:
-  hosts:
-    description:
-      - Hosts and groups of the inventory that are judged, by the facts that
-        M(pinguard.nova.host_facts) or M(pinguard.nova.tree_facts) gathered of them.
-      - By default all hosts of the play. Hosts without such facts are left out with a warning; it
-        is an error where none has them.
-      - Excludes O(fleet) and O(facts).
-    type: list
-    elements: str
-  fleet:
-    description:
-      - Path of a fleet file, which holds hosts, and flavors, images and servers too if it likes.
-      - A relative path, here as in all options that name what is read, starts at the playbook, or
-        in the current directory where the playbook has no such file.
-    type: str
-  facts:
-    description:
-      - Path of a folder with the facts of one host in each file, named after the host.
-    type: str
   flavors:
     description:
       - The flavors, as the path of a file, as a document in any shape that such a file may have, or
@@ -55,29 +36,12 @@ options:
         files and folders, documents, or a list of both.
       - Without any, nothing is told of servers that could not move.
     type: raw
-  disable_fallback_pcpu_query:
-    description:
-      - Whether the fallback query is off today, by C([workarounds] disable_fallback_pcpu_query) of
-        the scheduler. Overrides what O(fleet) says.
-    type: bool
-  numa_topology_filter:
-    description:
-      - Whether the scheduler has C(NUMATopologyFilter). Overrides what O(fleet) says; where nothing
-        is said, it has.
-    type: bool
   max_placement_results:
     description:
       - The scheduler's C([scheduler] max_placement_results). Placement gives no more hosts to a
         query, and always the same.
     type: int
     default: 1000
-  release:
-    description:
-      - Nova release of API and scheduler where O(fleet) names none, and of hosts whose facts name
-        none. A point release such as V(27.1.0), or a series such as V(2025.1), which stands for its
-        first release.
-    type: str
-    default: 34.0.0
   fail_on:
     description:
       - What makes the task fail. V(error) where the fallback query cannot be done without,
@@ -86,21 +50,10 @@ options:
     type: str
     choices: [error, warning, never]
     default: error
-  report_path:
-    description:
-      - File on the controller that the report is written to as text. It is replaced at once, and
-        only if it changes. A relative path starts in the current directory.
-    type: path
-  json_path:
-    description:
-      - The same for the report as JSON.
-    type: path
-  show:
-    description:
-      - Whether to show the report in the log.
-    type: bool
-    default: false
 extends_documentation_fragment:
+  - pinguard.nova._fleet
+  - pinguard.nova._fleet.scheduler
+  - pinguard.nova._fleet.report
   - pinguard.nova._attributes.controller
 attributes:
   check_mode:

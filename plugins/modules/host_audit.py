@@ -13,55 +13,9 @@ description:
   - Holds the CPU and memory options of each host against its hardware, its Nova release and the
     rules, and draws a map of its CPUs.
   - It works on facts and files alone, on the controller, and asks no API.
-options:
-  hosts:
-    description:
-      - Hosts and groups of the inventory that are audited, by the facts that
-        M(pinguard.nova.host_facts) or M(pinguard.nova.tree_facts) gathered of them.
-      - By default all hosts of the play. Hosts without such facts are left out with a warning; it
-        is an error where none has them.
-      - Excludes O(fleet) and O(facts).
-    type: list
-    elements: str
-  fleet:
-    description:
-      - Path of a fleet file, which holds hosts, and flavors and images too if it likes.
-      - A relative path, here as in all options that name what is read, starts at the playbook, or
-        in the current directory where the playbook has no such file.
-    type: str
-  facts:
-    description:
-      - Path of a folder with the facts of one host in each file, named after the host.
-    type: str
-  release:
-    description:
-      - Nova release of API and scheduler where O(fleet) names none, and of hosts whose facts name
-        none. A point release such as V(27.1.0), or a series such as V(2025.1), which stands for its
-        first release.
-    type: str
-    default: 34.0.0
-  fail_on:
-    description:
-      - The least severity of a finding that makes the task fail. The result is returned all the
-        same.
-    type: str
-    choices: [error, warning, never]
-    default: error
-  report_path:
-    description:
-      - File on the controller that the report is written to as text. It is replaced at once, and
-        only if it changes. A relative path starts in the current directory.
-    type: path
-  json_path:
-    description:
-      - The same for the report as JSON.
-    type: path
-  show:
-    description:
-      - Whether to show the report in the log.
-    type: bool
-    default: false
 extends_documentation_fragment:
+  - pinguard.nova._fleet
+  - pinguard.nova._fleet.report
   - pinguard.nova._attributes.controller
 attributes:
   check_mode:

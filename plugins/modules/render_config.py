@@ -17,25 +17,6 @@ description:
   - Nothing is written unless everything can be. What a rule at C(error) finds in the result, and
     what would stop C(nova-compute), is refused.
 options:
-  hosts:
-    description:
-      - Hosts and groups of the inventory that are rendered, by the facts that
-        M(pinguard.nova.host_facts) or M(pinguard.nova.tree_facts) gathered of them.
-      - By default all hosts of the play. Hosts without such facts are left out with a warning; it
-        is an error where none has them.
-      - Excludes O(fleet) and O(facts).
-    type: list
-    elements: str
-  fleet:
-    description:
-      - Path of a fleet file.
-      - A relative path, here as in all options that name what is read, starts at the playbook, or
-        in the current directory where the playbook has no such file.
-    type: str
-  facts:
-    description:
-      - Path of a folder with the facts of one host in each file, named after the host.
-    type: str
   servers:
     description:
       - Servers on the hosts; a path of a file or folder of them, a document, or a list of such.
@@ -128,6 +109,7 @@ options:
       - Without it the texts are returned alone.
     type: path
 extends_documentation_fragment:
+  - pinguard.nova._fleet
   - pinguard.nova._attributes.controller
 attributes:
   check_mode:
