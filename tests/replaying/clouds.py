@@ -59,6 +59,8 @@ PAGES_KB = (4, 2048, 1048576)
 CPU_CLASSES = ("VCPU", "PCPU")
 TOLD_REFUSALS = ("Invalid", "InvalidConfiguration", "PlacementPciException")
 """Where a start failed otherwise, it is the recorder that failed: only that it did counts."""
+QUOTA = 20
+"""vCPUs that a project may ask for."""
 ATTEMPTS = 3
 """Hosts that a build is tried on (``[scheduler] max_attempts``)."""
 
@@ -78,7 +80,15 @@ def _scenario(scenario: Data, result: Data, version: str) -> Iterator[tuple[str,
     for host, row in zip(scenario["hosts"], starts, strict=True):
         yield version, f"{result['name']}: {row['do']}", cloud.start(host, row)
     for step, row in zip(scenario.get("steps", []), rest, strict=True):
+        if _failed(row):
+            continue
         yield version, f"{result['name']}: {json.dumps(step)}", cloud.step(step, row)
+
+
+def _failed(row: Data) -> bool:
+    """Say whether the recorder itself failed on a step; what Nova answered with 500 is not that."""
+    told = row["result"].get("probe_exception", "")
+    return bool(told) and "500" not in told
 
 
 def _filters(scenario: Data, steps: list[Data]) -> bool:
@@ -109,15 +119,14 @@ def _topology(host: Data) -> Topology:
 def _regular_cells(shape: Data) -> Iterator[Data]:
     """List the cells of a host whose cells, sockets and cores are all alike."""
     nodes, threads = shape.get("nodes", 1), shape.get("threads", 1)
-    sockets, cores = shape.get("sockets", 1), shape.get("cores", 4)
-    memory = shape.get("kB_mem", MEMORY_KB) // nodes
-    each = sockets * cores * threads
-    for node in range(nodes):
+    sockets, each = shape.get("sockets", 1), shape.get("cores", 4) * threads
+    memory = shape.get("kB_mem", MEMORY_KB) // (nodes * sockets)
+    for node in range(nodes * sockets):
         cpus = []
         for cpu in range(node * each, (node + 1) * each):
             core = cpu - cpu % threads
-            socket = (cpu - node * each) // (cores * threads)
-            cpus.append([cpu, to_text(mask(range(core, core + threads))), socket])
+            siblings = to_text(mask(range(core, core + threads)))
+            cpus.append([cpu, siblings, node // nodes])
         pages = [(size, memory // size if size == PAGES_KB[0] else 0) for size in PAGES_KB]
         yield {"id": node, "cpus": cpus, "memory_kb": memory, "mempages": pages}
 
@@ -134,6 +143,9 @@ class _Recorded:
         self.shapes: dict[str, Data] = {}
         self.homes: dict[str, str] = {}
         """Servers to the host that they are on."""
+        self.stopped: set[str] = set()
+        self.cores: dict[str, int] = {}
+        """vCPUs of every server that was asked for and not deleted, whatever became of it."""
 
     def start(self, shape: Data, row: Data) -> Compared:
         """Start a host, the first time or anew."""
@@ -169,7 +181,10 @@ class _Recorded:
         return self.start({**self.shapes[step["host"]], **changes}, row["result"])
 
     def _periodic(self, step: Data, row: Data) -> Compared:
-        self.cloud.update(step["host"])
+        result = self.cloud.update(step["host"])
+        if "error" in row["result"]:
+            told = row["result"]["error"].split(":")[0]
+            return self._equal(told, result.failure and result.failure.name)
         return self._equal(self._dumped(step["host"], row["result"]), self._host(step["host"]))
 
     def _show(self, _step: Data, row: Data) -> Compared:
@@ -200,24 +215,46 @@ class _Recorded:
 
     def _delete(self, step: Data, row: Data) -> Compared:
         server = step["server"]
+        self.cores.pop(server, None)
+        told = row["result"].get("probe_exception", "")
+        refusal = None
         if server in self.cloud.leaving:
-            self.cloud.confirm(server)
-        if server in self.homes:
-            self.cloud.remove(server, self.homes.pop(server))
+            refusal = self.cloud.confirm(server).refusal
+        if server in self.homes and not refusal:
+            refusal = self.cloud.remove(server, self.homes[server]).refusal
+        if refusal:
+            return self._equal(refusal.name in told, True)
+        self.homes.pop(server, None)
         return self._equal(row["result"], {"deleted": True})
 
-    def _stop(self, _step: Data, row: Data) -> Compared:
-        return self._equal(row["result"]["status"], "SHUTOFF")
+    def _stop(self, step: Data, row: Data) -> Compared:
+        return self._turned(step["server"], row, "SHUTOFF")
 
-    def _start(self, _step: Data, row: Data) -> Compared:
-        return self._equal(row["result"]["status"], "ACTIVE")
+    def _start(self, step: Data, row: Data) -> Compared:
+        return self._turned(step["server"], row, "ACTIVE")
+
+    def _turned(self, server: str, row: Data, state: str) -> Compared:
+        """Turn a server on or off; one that is so already, landed nowhere or is being moved,
+        cannot be."""
+        placed = server in self.homes and server not in self.cloud.leaving
+        if not placed or self._state(server) == state:
+            return self._equal(self._code(row), 409)
+        (self.stopped.add if state == "SHUTOFF" else self.stopped.discard)(server)
+        return self._equal(row["result"].get("status"), state)
+
+    def _state(self, server: str) -> str:
+        return "SHUTOFF" if server in self.stopped else "ACTIVE"
 
     def _boot(self, step: Data, row: Data) -> Compared:
         flavor = Flavor(
             "f", step["vcpus"], step.get("ram", 512), step.get("extra_specs") or {}, disk_gb=1
         )
         image = Image("i", step.get("image_props") or {})
+        if sum(self.cores.values()) + flavor.vcpus > QUOTA:
+            return self._equal(self._code(row), 403)
         asked = ask(flavor, image, self.cloud.scheduler)
+        if not asked.refusal:
+            self.cores[step["name"]] = flavor.vcpus
         among = [step["host"]] if "host" in step else list(self.cloud.hosts)
         return self._sent(step["name"], asked, among, row, "ACTIVE")
 
@@ -231,41 +268,60 @@ class _Recorded:
         return self._moved(step, row, flavor)
 
     def _moved(self, step: Data, row: Data, flavor: Flavor | None) -> Compared:
-        server = step["server"]
-        home = self.homes[server]
-        if server in self.cloud.leaving:
+        server, home = step["server"], self.homes.get(step["server"])
+        if home is None or server in self.cloud.leaving:
             return self._equal(self._code(row), 409)
+        if step.get("host") == home:
+            return self._equal(self._code(row), 400)
         here = self.cloud.residents[home][server]
+        if self.cloud.depart(server, home):
+            return self._equal(self._code(row), self._no_valid_host)
         asked = ask(flavor or here.flavor, here.image, self.cloud.scheduler)
-        among = [step["host"]] if "host" in step else [n for n in self.cloud.hosts if n != home]
-        self.cloud.depart(server, home)
-        compared = self._sent(server, asked, among, row, "VERIFY_RESIZE")
+        among = [step["host"]] if "host" in step else list(self.cloud.hosts)
+        compared = self._sent(server, asked, among, row, "VERIFY_RESIZE", ignored=home)
         if server not in self.cloud.residents.get(self.homes[server], {}):
             self.cloud.stay(server)
         return compared
 
+    @property
+    def _no_valid_host(self) -> int:
+        # From Ussuri on a move is cast, and the recorder's synchronous calls show its end.
+        return 400 if self.release.name.startswith("20.") else 500
+
     def _confirm(self, step: Data, row: Data) -> Compared:
-        if step["server"] not in self.cloud.leaving:
+        server = step["server"]
+        if server not in self.cloud.leaving:
             return self._equal(self._code(row), 409)
-        self.cloud.confirm(step["server"])
-        return self._landed(step["server"], row, "ACTIVE")
+        if self.cloud.confirm(server).refusal:
+            return self._equal(self._code(row), 500)
+        return self._landed(server, row, self._state(server))
 
     def _revert(self, step: Data, row: Data) -> Compared:
         server = step["server"]
         if server not in self.cloud.leaving:
             return self._equal(self._code(row), 409)
         self.homes[server] = self.cloud.revert(server, self.homes[server])
-        return self._landed(server, row, "ACTIVE")
+        return self._landed(server, row, self._state(server))
 
     def _sent(
-        self, server: str, asked: Asked, among: list[str], row: Data, status: str
+        self,
+        server: str,
+        asked: Asked,
+        among: list[str],
+        row: Data,
+        status: str,
+        ignored: str = "",
     ) -> Compared:
-        """Send a request to the hosts named and follow it to its end."""
+        """Send a request to the hosts named and follow it to its end.
+
+        The host that is ``ignored`` drops out once Placement has answered.
+        """
         found = find(asked, (self.cloud.hosts[name] for name in among))
         ours: Data = {"queries": self._queries(asked, found) if not asked.refusal else []}
         recorded: Data = {"queries": [_sorted(q["candidates"]) for q in row["queries"]]}
         if found.hides(self.limit):
             found, ours["queries"] = self._within_limit(found, ours["queries"], recorded["queries"])
+        found = _without(found, ignored)
         selection = select(asked, found, self.cloud.hosts, self.cloud.scheduler)
         recorded["filter"], ours["filter"] = self._filter(selection, row["filter"])
         result = row["result"]
@@ -285,7 +341,8 @@ class _Recorded:
             outcome = selection.outcomes.get(name)
             if outcome and outcome.boots and not self._placed(server, asked, name, outcome, row):
                 ours["end"] = status
-        passed = [n for n, o in selection.outcomes.items() if o.stage != "filter"]
+        refused = ("filter", "startup")
+        passed = [n for n, o in selection.outcomes.items() if o.stage not in refused]
         recorded["attempts"] = len(tried)
         ours["attempts"] = len(tried) if ours["end"] == status else min(len(passed), ATTEMPTS)
         if recorded["end"] == ours["end"] == status:
@@ -428,8 +485,7 @@ class _Recorded:
         if refusal and refusal.stage == "api":
             return 409 if refusal.error == "MixedInstanceNotSupportByComputeService" else 400
         if status == "VERIFY_RESIZE" and not selection.hosts:
-            # From Ussuri on a move is cast, and the recorder's synchronous calls show its end.
-            return 400 if self.release.name.startswith("20.") else 500
+            return self._no_valid_host
         return None
 
     @staticmethod
@@ -470,6 +526,8 @@ class _Recorded:
             own = ours[index] if index < len(ours) else cell
             shown = {key: own[key] if value == "UNSET" else value for key, value in cell.items()}
             shown["siblings"] = [sorted(core) for core in shown["siblings"]]
+            for key in ("cpuset", "pcpuset", "pinned_cpus"):
+                shown[key] = sorted(shown[key])
             if self._emulated(name):
                 shown["siblings"].sort()
             cells.append(shown)
@@ -482,6 +540,11 @@ class _Recorded:
     @staticmethod
     def _equal(recorded: t.Any, ours: t.Any) -> Compared:
         return Compared((recorded, ours), recorded == ours)
+
+
+def _without(found: Found, name: str) -> Found:
+    by_query = {q: tuple(n for n in names if n != name) for q, names in found.by_query.items()}
+    return dataclasses.replace(found, by_query=by_query)
 
 
 def _shown(cell: HostCell, emulated: bool) -> Data:

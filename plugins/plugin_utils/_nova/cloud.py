@@ -14,7 +14,7 @@ import typing as t
 from . import compute
 from .errors import NovaError
 from .releases import release as release_of
-from .resident import Resident, resident
+from .resident import Leaving, Resident, resident
 from .schedule import ENABLED, ask, view
 from .selection import Selection, find, select
 
@@ -41,8 +41,12 @@ class Cloud:
         self.hosts: dict[str, HostView] = {}
         self.residents: dict[str, dict[str, Resident]] = {}
         """Servers by host and consumer, in the order in which they came."""
-        self.leaving: dict[str, tuple[str, Resident]] = {}
-        """By consumer: host and server as it was there, until its move is confirmed."""
+        self.leaving: dict[str, Leaving] = {}
+        """By consumer: servers whose move waits to be confirmed."""
+        self.tracked: dict[str, frozenset[str]] = {}
+        """By host: the servers that nova-compute knows for its own. Those that came by a move are
+        known as moves there until the next update."""
+        self._arrivals: dict[str, int] = {}
         self._empty: dict[t.Any, HostView] = {}
 
     @property
@@ -77,6 +81,9 @@ class Cloud:
                 used[name] = used.get(name, 0) + amount
         self.hosts[host.name] = compute.established(fresh, found, used)
         self.residents[host.name] = {each.consumer: each for each in found}
+        self.tracked[host.name] = frozenset(each.consumer for each in found)
+        for each in found:
+            self._arrivals[each.consumer] = len(self._arrivals)
 
     def _accounted(self, here: Resident, seen: HostView, server: Server) -> Resident:
         if server.allocation is not None or seen.provider is None:
@@ -91,30 +98,39 @@ class Cloud:
     def start(self, host: Host) -> Start:
         """Start the nova-compute of a host, be it new, with new options or of a new release."""
         here = dict(self.residents.get(host.name, {}))
-        before = self.hosts.get(host.name)
-        leaving = self._leaving(host.name)
+        before, leaving = self.hosts.get(host.name), self._leaving(host.name)
         result = compute.start(host, tuple(here.values()), before, leaving, self.empty(host))
         for consumer, amounts in result.moved.items():
             if consumer in here:
                 here[consumer] = dataclasses.replace(here[consumer], allocation=amounts)
             else:
-                place, old = self.leaving[consumer]
-                moved = dataclasses.replace(old, allocation=amounts)
-                self.leaving[consumer] = (place, moved)
-        self.hosts[host.name] = result.seen
+                one = self.leaving[consumer]
+                old = dataclasses.replace(one.old, allocation=amounts)
+                self.leaving[consumer] = one._replace(old=old)
         self.residents[host.name] = here
+        self._noted(host.name, result)
         return result
 
     def update(self, name: str) -> Start:
         """Run the periodic update of a host."""
-        charged = (*self.residents[name].values(), *self._leaving(name))
-        result = compute.update(self.hosts[name], charged)
-        self.hosts[name] = result.seen
+        here = tuple(self.residents[name].values())
+        result = compute.update(self.hosts[name], here, self._leaving(name))
+        self._noted(name, result)
         return result
 
-    def _leaving(self, name: str) -> tuple[Resident, ...]:
+    def _noted(self, name: str, result: Start) -> None:
+        """Keep what a start or an update came to, and the servers that it has come to know."""
+        self.hosts[name] = result.seen
+        if result.refusal or result.seen.books is None:
+            return
+        known = list(self.residents[name])
+        if result.failed_at in known:
+            known = known[: known.index(result.failed_at) + 1]
+        self.tracked[name] = frozenset(known)
+
+    def _leaving(self, name: str) -> tuple[Leaving, ...]:
         """List the servers that a host keeps books of until their move is confirmed."""
-        return tuple(old for place, old in self.leaving.values() if place == name)
+        return tuple(each for each in self.leaving.values() if each.host == name)
 
     def ask(self, flavor: Flavor, image: Image, scope: Scope = ENABLED) -> Asked:
         """Put a boot request to the API."""
@@ -138,15 +154,38 @@ class Cloud:
         result = compute.enter(seen, new)
         if result.refusal:
             self.hosts[name] = compute.allocated(result.seen, outcome.allocation, -1)
+            return result
+        self.hosts[name] = result.seen
+        self._keep(name, new)
+        if consumer in self.leaving:
+            self.leaving[consumer] = self.leaving[consumer]._replace(now=new)
         else:
-            self.hosts[name] = result.seen
-            self._keep(name, new)
+            self.tracked[name] = self.tracked.get(name, frozenset()) | {consumer}
         return result
 
-    def remove(self, consumer: str, name: str) -> None:
-        """Let a server go."""
-        gone = self._drop(name, consumer)
-        self.hosts[name] = compute.leave(self.hosts[name], gone).seen
+    def remove(self, consumer: str, name: str) -> Start:
+        """Delete a server.
+
+        Of one that its nova-compute does not know for its own, only the allocation goes; one whose
+        pins cannot be given back stays, allocation and all.
+
+        Source: ``nova/compute/manager.py``, ``_complete_deletion``;
+        ``nova/compute/resource_tracker.py``, ``_update_usage_from_instance``.
+        """
+        gone = self.residents[name][consumer]
+        if consumer in self.tracked.get(name, ()):
+            result = compute.leave(self.hosts[name], gone)
+            self._untrack(name, consumer)
+            if result.refusal:
+                return result
+        else:
+            result = compute.Start(compute.allocated(self.hosts[name], gone.allocation, -1))
+        self._drop(name, consumer)
+        self.hosts[name] = result.seen
+        return result
+
+    def _untrack(self, name: str, consumer: str) -> None:
+        self.tracked[name] = self.tracked.get(name, frozenset()) - {consumer}
 
     def live_refusal(self, here: Resident) -> NovaError | None:
         """Say what a live migration of a server fails with before any host is looked for.
@@ -160,43 +199,66 @@ class Cloud:
             "the server has a NUMA topology, and not every compute is Train or newer",
         )
 
-    def depart(self, consumer: str, name: str) -> None:
-        """Begin to move a server off a host: that keeps its books until the move is confirmed."""
-        self.leaving[consumer] = (name, self._drop(name, consumer))
+    def depart(self, consumer: str, name: str) -> NovaError | None:
+        """Begin to move a server off a host: that keeps its books until the move is confirmed.
+
+        The migration takes over the allocation first. Where Placement does not give it that, since
+        the host has less by now, nothing is begun, and the error is returned.
+
+        Source: ``nova/conductor/tasks/migrate.py``, ``replace_allocation_with_migration``.
+        """
+        here, provider = self.residents[name][consumer], self.hosts[name].provider
+        for each in compute.CPU_CLASSES:
+            amount = here.allocation.get(each, 0)
+            if not amount or provider is None:
+                continue
+            others = provider.used.get(each, 0) - amount
+            found = provider.inventories.get(each)
+            if found is None or not found.takes(amount, others):
+                return NovaError("NoValidHost", f"its migration cannot take over {each} {amount}")
+        self.leaving[consumer] = Leaving(name, self._drop(name, consumer))
+        return None
 
     def stay(self, consumer: str) -> None:
         """End a move that found no host: the server is where it was."""
-        name, old = self.leaving.pop(consumer)
-        self._keep(name, old)
+        back = self.leaving.pop(consumer)
+        self._keep(back.host, back.old)
 
-    def confirm(self, consumer: str) -> None:
+    def confirm(self, consumer: str) -> Start:
         """Confirm a move: the host that the server left forgets it."""
-        name, old = self.leaving.pop(consumer)
-        self.hosts[name] = compute.leave(self.hosts[name], old).seen
+        left = self.leaving.pop(consumer)
+        result = compute.leave(self.hosts[left.host], left.old)
+        self._untrack(left.host, consumer)
+        self.hosts[left.host] = result.seen
+        return result
 
     def revert(self, consumer: str, name: str) -> str:
         """Revert a move to host ``name``; returns the host that the server is back on."""
-        self.remove(consumer, name)
-        back = self.leaving[consumer][0]
+        result = compute.leave(self.hosts[name], self._drop(name, consumer))
+        self.hosts[name] = result.seen
+        self._untrack(name, consumer)
+        back = self.leaving[consumer].host
         self.stay(consumer)
         return back
 
     def snapshot(self) -> t.Callable[[], None]:
         """Remember the state; gives what brings it back."""
-        kept = self.scheduler, dict(self.hosts), dict(self.residents), dict(self.leaving)
+        names = ("hosts", "residents", "leaving", "tracked", "_arrivals")
+        scheduler, kept = self.scheduler, {name: dict(getattr(self, name)) for name in names}
 
         def back() -> None:
-            self.scheduler, self.hosts, self.residents, self.leaving = (
-                kept[0],
-                dict(kept[1]),
-                dict(kept[2]),
-                dict(kept[3]),
-            )
+            self.scheduler = scheduler
+            for name, value in kept.items():
+                setattr(self, name, dict(value))
 
         return back
 
     def _keep(self, name: str, here: Resident) -> None:
-        self.residents[name] = {**self.residents[name], here.consumer: here}
+        """Put a server among those of a host, in the order in which servers were made."""
+        self._arrivals.setdefault(here.consumer, len(self._arrivals))
+        kept = {**self.residents[name], here.consumer: here}
+        order = sorted(kept, key=self._arrivals.__getitem__)
+        self.residents[name] = {consumer: kept[consumer] for consumer in order}
 
     def _drop(self, name: str, consumer: str) -> Resident:
         left = dict(self.residents[name])

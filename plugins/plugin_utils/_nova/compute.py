@@ -17,7 +17,7 @@ import typing as t
 
 from . import inventory, startup, usage
 from .candidates import Provider
-from .errors import NovaError
+from .errors import NovaError, crash
 from .schedule import HostView, view
 
 if t.TYPE_CHECKING:
@@ -27,9 +27,14 @@ if t.TYPE_CHECKING:
     from .._model.host_cell import HostCell
     from .inventory import Inventory
     from .releases import Release
-    from .resident import Resident
+    from .resident import Leaving, Resident
 
 Amounts = t.Mapping[str, int]
+
+CPU_CLASSES = ("VCPU", "PCPU")
+
+FATAL = ("ReshapeFailed", "PlacementPciException")
+"""What nova-compute dies of when its first update fails with it; others are only logged."""
 
 
 class Start(t.NamedTuple):
@@ -43,6 +48,8 @@ class Start(t.NamedTuple):
     """What its update fails with, again and again, while the service runs on."""
     moved: Mapping[str, Amounts] = {}
     """Allocations that the reshape rewrote: consumer to amounts by resource class."""
+    failed_at: str = ""
+    """The server whose pins the update fails at."""
 
     @property
     def clean(self) -> bool:
@@ -54,7 +61,7 @@ def start(
     host: Host,
     residents: Sequence[Resident],
     before: HostView | None = None,
-    leaving: Sequence[Resident] = (),
+    leaving: Sequence[Leaving] = (),
     fresh: HostView | None = None,
 ) -> Start:
     """Start nova-compute with the options of ``host`` and the servers on it.
@@ -73,13 +80,13 @@ def start(
         check_residents(host, residents, fresh.release)
     except NovaError as refusal:
         return Start(dataclasses.replace(before or fresh, fault=refusal), refusal)
-    return _updated(fresh, (*residents, *leaving), before, at_start=True)
+    return _updated(fresh, residents, before, leaving, at_start=True)
 
 
-def update(seen: HostView, residents: Sequence[Resident]) -> Start:
+def update(seen: HostView, residents: Sequence[Resident], leaving: Sequence[Leaving] = ()) -> Start:
     """Run the periodic update of a host that runs."""
     fresh = view(dataclasses.replace(seen.host, usage=(), allocated={}))
-    return _updated(fresh, residents, seen, at_start=False)
+    return _updated(fresh, residents, seen, leaving, at_start=False)
 
 
 def established(fresh: HostView, residents: Sequence[Resident], strangers: Amounts) -> HostView:
@@ -91,7 +98,7 @@ def established(fresh: HostView, residents: Sequence[Resident], strangers: Amoun
     """
     if fresh.provider is None:
         return fresh
-    books, _failure = _replayed(fresh.cells, residents, fresh.release)
+    books, _failure, _at = _replayed(fresh.cells, residents, fresh.release)
     used = dict(strangers)
     for each in residents:
         used = _sum(used, each.allocation)
@@ -103,8 +110,14 @@ def enter(seen: HostView, resident: Resident) -> Start:
     """Let a server in that Placement has an allocation of already.
 
     Where the claim's own update fails, the build fails with it, and what it claimed stays in the
-    books of nova-compute.
+    books of nova-compute. Before the first update that reaches Placement there is nothing that the
+    allocation could be looked up in, and the claim fails over that.
+
+    Source: also ``_claim_resources``.
     """
+    if seen.unreported:
+        text = "no update has reached Placement since nova-compute started"
+        return Start(seen, crash("AttributeError", text))
     return _noted(seen, resident, usage.take)
 
 
@@ -161,25 +174,41 @@ def _conflict(resident: Resident, what: str, why: str) -> NovaError:
 
 
 def _updated(
-    fresh: HostView, residents: Sequence[Resident], before: HostView | None, *, at_start: bool
+    fresh: HostView,
+    residents: Sequence[Resident],
+    before: HostView | None,
+    leaving: Sequence[Leaving],
+    *,
+    at_start: bool,
 ) -> Start:
     """Count the usage anew, report it, save the record.
 
     Until it is saved, scheduler and Placement go by what they knew before.
     """
     known = before if before and before.provider else None
+    unreported = at_start or before is None or before.unreported
+    fresh = dataclasses.replace(fresh, unreported=unreported)
     if fresh.fault:
-        return Start(_stale(fresh, known), None, fresh.fault)
-    books, failure = _replayed(fresh.cells, residents, fresh.release)
+        stale = _stale(fresh, known)
+        books = known.books if known and not at_start else None
+        return Start(dataclasses.replace(stale, books=books), None, fresh.fault)
+    charged = (*residents, *(each.old for each in leaving))
+    books, failure, failed_at = _replayed(fresh.cells, charged, fresh.release)
     running = _stale(dataclasses.replace(fresh, books=books), known)
     if failure:
-        return Start(running, None, failure)
+        return Start(running, None, failure, {}, failed_at)
     try:
-        return _reported(running, residents, at_start=at_start)
+        return _reported(running, residents, leaving, at_start=at_start)
     except NovaError as error:
-        if not at_start:
+        if at_start and error.name in FATAL:
+            return Start(dataclasses.replace(known or fresh, fault=error), error)
+        if error.name != "ResourceProviderSyncFailed":
             return Start(running, None, error)
-        return Start(dataclasses.replace(known or fresh, fault=error), error)
+        if known is None:
+            running = dataclasses.replace(
+                running, cells=books, provider=Provider(fresh.host.name, {})
+            )
+        return Start(dataclasses.replace(running, unreported=False), None, error)
 
 
 def _stale(running: HostView, known: HostView | None) -> HostView:
@@ -191,39 +220,53 @@ def _stale(running: HostView, known: HostView | None) -> HostView:
 
 def _replayed(
     cells: tuple[HostCell, ...] | None, residents: Sequence[Resident], release: Release
-) -> tuple[tuple[HostCell, ...] | None, NovaError | None]:
-    """Enter every server in empty books, up to the first that cannot be."""
+) -> tuple[tuple[HostCell, ...] | None, NovaError | None, str]:
+    """Enter every server in empty books, up to the first that cannot be; tells of that."""
     for each in residents:
         if cells is None or each.holder is None:
             continue
         try:
             cells = usage.take(cells, each.holder, release)
         except NovaError as failure:
-            return cells, failure
-    return cells, None
+            return cells, failure, each.consumer
+    return cells, None, ""
 
 
-def _reported(seen: HostView, residents: Sequence[Resident], *, at_start: bool) -> Start:
+def _reported(
+    seen: HostView,
+    residents: Sequence[Resident],
+    leaving: Sequence[Leaving] = (),
+    *,
+    at_start: bool,
+) -> Start:
     """Report the inventory, reshaped where that is due, and save the record.
 
-    Raises ``ReshapeNeeded`` where it is not the start, ``ReshapeFailed``, or (from 26 on)
+    Raises ``ReshapeNeeded`` where it is not the start, ``ReshapeFailed``,
+    ``ResourceProviderSyncFailed`` for more reserved than there is, or (from 26 on)
     ``PlacementPciException`` for a class that is allocated and no longer there; before, the old
     inventory stays and everything else goes on.
     """
     old = seen.provider or Provider(seen.host.name, {})
     offered = _offered(seen, old)
     moved: dict[str, Amounts] = {}
-    if _reshape_due(seen, old):
+    used: Amounts = old.used
+    due = _reshape_due(seen, old)
+    if due:
         if not at_start:
             raise NovaError("ReshapeNeeded", "allocations wait for a restart to move to PCPU")
-        moved = reshaped(residents)
-    used: Amounts = old.used
-    for each in residents:
-        if each.consumer in moved:
-            used = _sum(_sum(used, each.allocation, -1), moved[each.consumer])
-    problem = _unserved(old.inventories, offered, used, moved=bool(moved))
-    if problem and moved:
-        raise NovaError("ReshapeFailed", problem)
+        moved = reshaped(residents, leaving)
+        held = [*residents, *(each.old for each in leaving)]
+        for each in held:
+            if each.consumer in moved:
+                used = _sum(_sum(used, each.allocation, -1), moved[each.consumer])
+        problem = _in_use(old, offered, used) or _overfull(offered, used, held, moved)
+        if problem:
+            raise NovaError("ReshapeFailed", problem)
+    vcpus = offered.get("VCPU")
+    if vcpus and vcpus.reserved > vcpus.total:
+        text = f"{vcpus.reserved} VCPU are reserved, but there are {vcpus.total}"
+        raise NovaError("ResourceProviderSyncFailed", text)
+    problem = _in_use(old, offered, used)
     if problem and seen.release.dies_of_inventory_in_use:
         raise NovaError("PlacementPciException", problem)
     provider = Provider(
@@ -234,7 +277,7 @@ def _reported(seen: HostView, residents: Sequence[Resident], *, at_start: bool) 
         seen.host.aggregates,
     )
     failure = NovaError("ResourceProviderSyncFailed", problem) if problem else None
-    saved = dataclasses.replace(seen, cells=seen.books, provider=provider)
+    saved = dataclasses.replace(seen, cells=seen.books, provider=provider, unreported=False)
     return Start(saved, None, failure, moved)
 
 
@@ -268,34 +311,49 @@ def _reshape_due(seen: HostView, old: Provider) -> bool:
     )
 
 
-def reshaped(residents: Sequence[Resident]) -> dict[str, Amounts]:
+def reshaped(residents: Sequence[Resident], leaving: Sequence[Leaving] = ()) -> dict[str, Amounts]:
     """Rewrite the allocations that the reshape moves: amounts stay, however wrong they are.
+
+    Of a server that is leaving, Nova looks at what it is on its new host.
 
     Source: ``nova/virt/libvirt/driver.py``, ``_update_provider_tree_for_pcpu``.
     """
     moved: dict[str, Amounts] = {}
-    for each in residents:
-        held = each.allocation
-        if "dedicated" in each.policies and "VCPU" in held and "PCPU" not in held:
+    pairs = [(each, each) for each in residents]
+    pairs += [(each.old, each.now or each.old) for each in leaving]
+    for holder, judged in pairs:
+        held = holder.allocation
+        if "dedicated" in judged.policies and "VCPU" in held and "PCPU" not in held:
             kept = {name: amount for name, amount in held.items() if name != "VCPU"}
-            moved[each.consumer] = {**kept, "PCPU": held["VCPU"]}
+            moved[holder.consumer] = {**kept, "PCPU": held["VCPU"]}
     return moved
 
 
-def _unserved(
-    old: Mapping[str, Inventory],
+def _in_use(old: Provider, offered: Mapping[str, Inventory], used: Amounts) -> str:
+    """Say which class Placement would not give up; "" for none."""
+    for name in sorted(used):
+        if used[name] and name in old.inventories and name not in offered:
+            return f"{name} leaves the inventory, but {used[name]} are allocated"
+    return ""
+
+
+def _overfull(
     offered: Mapping[str, Inventory],
     used: Amounts,
-    *,
-    moved: bool,
+    residents: Sequence[Resident],
+    moved: Mapping[str, Amounts],
 ) -> str:
-    """Say which class Placement would not give up, or (in a reshape) not take; "" for none."""
-    for name in sorted(used):
-        if used[name] and name in old and name not in offered:
-            return f"{name} leaves the inventory, but {used[name]} are allocated"
-    pcpus = offered["PCPU"].total if "PCPU" in offered else 0
-    if moved and used.get("PCPU", 0) > pcpus:
-        return f"{used['PCPU']} PCPU are allocated, but there are {pcpus}"
+    """Say what Placement would not take in a reshape, in which it checks every allocation anew;
+    "" for nothing."""
+    for name, found in offered.items():
+        if name not in CPU_CLASSES:
+            continue
+        if used.get(name, 0) > (found.total - found.reserved) * found.ratio:
+            return f"{used[name]} {name} are allocated, but there are {found.total}"
+        for each in residents:
+            amount = moved.get(each.consumer, each.allocation).get(name, 0)
+            if amount > found.max_unit:
+                return f"{each.consumer} holds {amount} {name}, but there are {found.total}"
     return ""
 
 

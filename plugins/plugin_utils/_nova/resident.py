@@ -58,6 +58,16 @@ class Resident:
 _NONE: frozenset[str | None] = frozenset((None,))
 
 
+class Leaving(t.NamedTuple):
+    """A server whose move off a host waits to be confirmed."""
+
+    host: str
+    old: Resident
+    """The server as it was there, which the host still accounts for."""
+    now: Resident | None = None
+    """The server as it is on its new host; None as long as it has none."""
+
+
 def resident(server: Server, release: Release) -> Resident:
     """Account for a server as a host of the given release does.
 

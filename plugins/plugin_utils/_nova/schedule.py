@@ -65,6 +65,9 @@ class HostView:
     """The same as its nova-compute knows them: equal, unless an update failed."""
     provider: Provider | None = None
     limits: Limits = dataclasses.field(default_factory=Limits)
+    unreported: bool = False
+    """No update of its nova-compute got as far as Placement since it started: until one does, no
+    claim succeeds there."""
 
     @property
     def known_traits(self) -> bool:
@@ -202,12 +205,15 @@ def settle_from(query: Query, asked: Asked, seen: HostView, scheduler: Scheduler
     """Decide what becomes of a request on a host that a query has brought."""
     if seen.fault:
         return _refused("startup", seen.fault.text, seen.fault.name)
-    if asked.guest is None:
-        return _booted(query, asked, None)
-    if scheduler.numa_topology_filter:
+    if asked.guest and scheduler.numa_topology_filter:
         refusal = _filtered(asked, seen, scheduler, asked.guest)
         if refusal:
             return refusal
+    if seen.unreported and seen.books is None:
+        text = "its nova-compute could not read the host since it started"
+        return _refused("startup", text, "ComputeResourcesUnavailable")
+    if asked.guest is None:
+        return _booted(query, asked, None)
     return _claimed(query, asked, seen, scheduler, asked.guest)
 
 

@@ -14,7 +14,7 @@ from ansible_collections.pinguard.nova.plugins.module_utils._read.cpu_list impor
 from ansible_collections.pinguard.nova.plugins.plugin_utils._nova import compute
 from ansible_collections.pinguard.nova.plugins.plugin_utils._nova.compute import Start
 from ansible_collections.pinguard.nova.plugins.plugin_utils._nova.releases import release
-from ansible_collections.pinguard.nova.plugins.plugin_utils._nova.resident import resident
+from ansible_collections.pinguard.nova.plugins.plugin_utils._nova.resident import Leaving, resident
 from ansible_collections.pinguard.nova.plugins.plugin_utils._nova.schedule import HostView, view
 from ansible_collections.pinguard.nova.tests.unit.plugins.plugin_utils._nova.building import (
     host,
@@ -224,8 +224,9 @@ def test_a_ratio_stays_until_it_is_set() -> None:
 
 
 def test_servers_that_leave_count_but_do_not_hold_the_options() -> None:
-    gone = resident(server(DEDICATED, 1, 5, allocation={"PCPU": 2}), release("34.0.0"))
-    floats = resident(server(name="f"), release("34.0.0"))
+    old = resident(server(DEDICATED, 1, 5, allocation={"PCPU": 2}), release("34.0.0"))
+    gone = Leaving("h", old)
+    floats = Leaving("h", resident(server(name="f"), release("34.0.0")))
     only_shared = host(cpu_shared_set="0-7")
     only_dedicated = host(cpu_dedicated_set="1-7")
     assert compute.start(only_shared, [], None, [gone]).refusal is None
