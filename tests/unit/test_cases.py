@@ -56,6 +56,7 @@ from ansible_collections.pinguard.nova.plugins.plugin_utils._plan.repair import 
 from ansible_collections.pinguard.nova.plugins.plugin_utils._render.contents import removed
 from ansible_collections.pinguard.nova.plugins.plugin_utils._render.deployers import render
 from ansible_collections.pinguard.nova.plugins.plugin_utils._rules.audit import audit
+from ansible_collections.pinguard.nova.plugins.plugin_utils._rules.host_sets import whole_cores
 
 if t.TYPE_CHECKING:
     from ansible_collections.pinguard.nova.plugins.plugin_utils._model.flavor import Flavor
@@ -285,11 +286,14 @@ def filled(row: Data, case: Data, folder: pathlib.Path) -> Data:
 
 def candidates(row: Data, case: Data, folder: pathlib.Path) -> Data:
     """Ask for a flavor over the fleet; give the hosts that each query lists."""
-    given = fleet(case, folder)
-    cloud = cloud_of(given)
+    cloud = cloud_of(fleet(case, folder))
     asked = cloud.ask(flavors(case)[row["candidates"]], NO_IMAGE)
-    listed = {query: [*names] for query, names in cloud.select(asked).found.by_query.items()}
-    return {"candidates": row["candidates"], "primary": [], "fallback": "none", **listed}
+    listed = cloud.select(asked).found.by_query
+    return {
+        "candidates": row["candidates"],
+        "primary": list(listed["primary"]),
+        "fallback": list(listed["fallback"]) if "fallback" in listed else "none",
+    }
 
 
 def rendered(row: Data, case: Data, folder: pathlib.Path) -> Data:
@@ -325,6 +329,26 @@ def expected(row: Data) -> t.Any:
 def test_machine_rows(case: Data, tmp_path: pathlib.Path) -> None:
     for index, row in enumerate(case["machine"]):
         assert decided(row, case, tmp_path / str(index)) == expected(row), row
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param(given, id=f"{case['id']}-{name}")
+        for case in CASES
+        for name, given in case.get("hosts", {}).items()
+    ],
+)
+def test_every_host_can_be_told_what_to_become(given: Data, tmp_path: pathlib.Path) -> None:
+    """Its sets hold whole cores and none of the data path's; ``propose`` sees to the start."""
+    wanted = {**given, "nova_conf": "", "release": "34.0.0"}
+    (each,) = documents.classes([("h1", facts(wanted, tmp_path))], "34.0.0")
+    target = Target(wish({}), intent="realtime" if "cmdline" in given else "pinned")
+    topology = each.host.topology
+    cpus = parse_nova(propose(each, target).then.config.cpu_dedicated_set or "")
+    assert cpus
+    assert not cpus & each.host.data_path_cpus
+    assert cpus == whole_cores(topology, cpus) & topology.online
 
 
 def identity(name: str) -> str:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import pathlib
 
 from ansible_collections.pinguard.nova.plugins.plugin_utils._model import gathering
+from ansible_collections.pinguard.nova.plugins.plugin_utils._report.plan_report import upgrade_plan
+from ansible_collections.pinguard.nova.plugins.plugin_utils._report.run import Output
 from ansible_collections.pinguard.nova.plugins.plugin_utils._rules.audit import audit
 
 EXAMPLES = pathlib.Path(__file__).parent.parent.parent / "examples"
@@ -35,3 +37,26 @@ def test_the_eight_hosts_hold_both_faults() -> None:
     assert sum(len(case.names) for case in found.hosts) == 8
     assert {"FL-08", "FL-49", "HC-60"} <= {finding.code for finding in found.findings}
     assert found.status == 2
+
+
+def test_the_plan_for_the_eight_hosts_reaches_its_goal() -> None:
+    sources = gathering.Sources(
+        "27.1.0",
+        facts=str(EXAMPLES / "facts"),
+        flavors=str(EXAMPLES / "flavors.yml"),
+        images=str(EXAMPLES / "images.yml"),
+        servers=str(EXAMPLES / "servers.yml"),
+    )
+    result = upgrade_plan(sources, str(EXAMPLES / "goal.yml"), Output())
+    plan = result["plan"]
+    assert (plan["complete"], plan["legacy"]) == (True, {"before": 2, "after": 0})
+    assert [step["kind"] for step in plan["steps"]] == [
+        "reconfigure",
+        *("upgrade", "control"),
+        *["upgrade"] * 4,
+        *["reconfigure"] * 3,
+        *("flip", "clean"),
+    ]
+    hosts = [host for step in plan["steps"] for host in step["hosts"]]
+    assert [move["name"] for host in hosts for move in host["moves"]] == ["db-4", "ran-1"]
+    assert len({each["id"] for host in hosts for each in host["reboots"]}) == 5

@@ -106,6 +106,33 @@ def established(fresh: HostView, residents: Sequence[Resident], strangers: Amoun
     return dataclasses.replace(fresh, cells=books, books=books, provider=provider)
 
 
+def misfits(fresh: HostView, before: HostView, residents: Sequence[Resident]) -> list[Resident]:
+    """List the servers that keep nova-compute from starting clean; those that come first stay.
+
+    ``fresh`` is the empty host with its new options, ``before`` the host as it runs now.
+    """
+    old = before.provider or Provider(fresh.host.name, {})
+    offered = fresh.provider.inventories if fresh.provider else {}
+    due = _reshape_due(dataclasses.replace(fresh, cells=before.cells), old)
+    moved = reshaped(residents) if due else {}
+    cells, found = fresh.cells, []
+    used: Amounts = {}
+    for each in residents:
+        amounts = _sum(used, moved.get(each.consumer, each.allocation))
+        try:
+            check_residents(fresh.host, (each,), fresh.release)
+            after = cells
+            if cells is not None and each.holder is not None:
+                after = usage.take(cells, each.holder, fresh.release)
+            if due and _overfull(offered, amounts, (each,), moved):
+                raise NovaError("ReshapeFailed", "there is too little for it")
+        except NovaError:
+            found.append(each)
+        else:
+            cells, used = after, amounts
+    return found
+
+
 def enter(seen: HostView, resident: Resident) -> Start:
     """Let a server in that Placement has an allocation of already.
 

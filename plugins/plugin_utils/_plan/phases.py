@@ -9,7 +9,7 @@ import dataclasses
 import enum
 import typing as t
 
-from .._nova import compute, inventory, usage
+from .._nova import compute, inventory
 from .._nova.errors import NovaError
 from .._nova.schedule import HostView, view
 from .._rules import host_sets
@@ -145,7 +145,7 @@ def _conversion(seen: HostView, residents: Sequence[Resident]) -> str:
         if (value := getattr(then.config, name))
     )
     if problem:
-        return f"{_removal(then, residents, problem)}, then set [compute] {sets}"
+        return f"{_removal(then, seen, residents, problem)}, then set [compute] {sets}"
     gone = [
         name for name in ("vcpu_pin_set", "reserved_host_cpus") if getattr(seen.host.config, name)
     ]
@@ -159,7 +159,7 @@ def _completion(seen: HostView, residents: Sequence[Resident]) -> str:
         return f"cold migrate {_named(wrong)} to hosts with free PCPU: VCPU is allocated instead"
     problem = _problem(compute.start(seen.host, residents, seen))
     if problem:
-        return f"{_removal(seen.host, residents, problem)}, then restart nova-compute"
+        return f"{_removal(seen.host, seen, residents, problem)}, then restart nova-compute"
     return "restart nova-compute"
 
 
@@ -167,24 +167,13 @@ def _problem(start: compute.Start) -> NovaError | None:
     return start.refusal or start.failure
 
 
-def _removal(host: Host, residents: Sequence[Resident], problem: NovaError) -> str:
+def _removal(host: Host, seen: HostView, residents: Sequence[Resident], problem: NovaError) -> str:
     """Say what has to go before nova-compute runs with the options of ``host``."""
     empty = view(dataclasses.replace(host, usage=(), allocated={}))
-    leaving = [each for each in residents if not _housed(empty, each)]
+    leaving = compute.misfits(empty, seen, residents)
     if leaving:
         return f"migrate {_named(leaving)} ({problem})"
     return f"repair what nova-compute would fail with ({problem})"
-
-
-def _housed(empty: HostView, resident: Resident) -> bool:
-    """Say whether nova-compute runs with one server alone."""
-    try:
-        compute.check_residents(empty.host, (resident,), empty.release)
-        if empty.cells is not None and resident.holder is not None:
-            usage.take(empty.cells, resident.holder, empty.release)
-    except NovaError:
-        return False
-    return True
 
 
 def _named(residents: Sequence[Resident]) -> str:

@@ -80,7 +80,7 @@ class Blocker:
     """What forbids to go on, and for which hosts."""
 
     constraint: str
-    """``spare``, ``flavor``, ``class``, ``server``, ``start``, ``release`` or ``leave``."""
+    """``spare``, ``flavor``, ``class``, ``server``, ``start`` or ``leave``."""
     text: str
     hosts: tuple[str, ...] = ()
 

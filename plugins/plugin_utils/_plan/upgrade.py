@@ -17,7 +17,6 @@ import typing as t
 
 from .._model.flavor import NO_IMAGE
 from .._nova import compute, usage
-from .._nova.errors import NovaError
 from .._nova.releases import older, path
 from .._nova.releases import release as release_of
 from . import advisories
@@ -36,9 +35,7 @@ if t.TYPE_CHECKING:
     from .._nova.resident import Resident
     from .._nova.schedule import Asked, HostView
 
-CPU_CLASSES = ("VCPU", "PCPU")
-
-ATTEMPTS = 3
+ATTEMPTS = 2
 """Other orders that are tried where the first one leads nowhere."""
 
 
@@ -58,7 +55,7 @@ def plan(fleet: Fleet, goal: Goal, targets: Mapping[str, HostConfig]) -> Plan:
             break
         first = list(dict.fromkeys((*stuck, *first)))
         made = _Planner(fleet, goal, {name: targets[name] for name in (*first, *targets)}).plan()
-        if made.complete or len(made.steps) > len(best.steps):
+        if made.complete or made.legacy_after < best.legacy_after:
             best = made
     return best
 
@@ -91,13 +88,14 @@ class _Planner:
         self.fleet = fleet
         self.goal = goal
         self.cloud = cloud_of(fleet)
-        self.rank = {name: index for index, name in enumerate(self.cloud.hosts)}
-        """Where servers move first: to hosts that had their last turn, so that they move once."""
         self.targets = {
             name: config
             for name, config in targets.items()
             if config != self.cloud.hosts[name].host.config and name not in goal.leave
         }
+        self.rank = self._ranks()
+        """Where servers move first, so that they move once: to hosts that had their last turn, then
+        to those whose turn is late, then to those that stay without PCPU."""
         self.stale = [n for n in self.targets if _deprecated(self.cloud.hosts[n].host.config)]
         """Hosts that lose options which are deprecated."""
         self.names = {server.id: server.name for server in fleet.servers}
@@ -116,7 +114,7 @@ class _Planner:
         """Simulate step after step until the goal, or until nothing is safe any more."""
         current = release_of(self.fleet.scheduler.release)
         target = release_of(self.goal.release or current.name)
-        before = self._legacy()
+        before = len(self._left())
         self._survey()
         # Hosts that serve nothing come first: they would stop each release, and can only gain.
         down = [name for name in self.targets if _repairable(self.cloud.hosts[name])]
@@ -134,13 +132,23 @@ class _Planner:
             current,
             target,
             before,
-            self._legacy(),
+            len(self._left()),
             tuple(each.label for each in self.wanted.values()),
             tuple(self.unschedulable),
         )
 
-    def _legacy(self) -> int:
-        return sum(bool(seen.sets and seen.sets.legacy) for seen in self.cloud.hosts.values())
+    def _ranks(self) -> dict[str, int]:
+        """Give each host a number of its own, so that the order is always the same."""
+        count = len(self.cloud.hosts)
+        turns = {name: count - index for index, name in enumerate(self.targets)}
+        return {
+            name: turns.get(name, index + 2 * (count if _legacy(seen) else -count))
+            for index, (name, seen) in enumerate(self.cloud.hosts.items())
+        }
+
+    def _left(self) -> list[str]:
+        """List the hosts that pin to VCPU inventory."""
+        return [name for name, seen in self.cloud.hosts.items() if _legacy(seen)]
 
     # What the flavors in use find.
 
@@ -217,24 +225,12 @@ class _Planner:
             release = release_of(name)
             if name in hops and not self._control(release):
                 return False
-            if not self._level(release):
+            if not self._level(release, last=name == target.name):
                 return False
         return True
 
     def _control(self, release: Release) -> bool:
-        oldest = self.cloud.oldest
-        if oldest is not None and oldest < release.oldest_compute:
-            late = [
-                n
-                for n, seen in self.cloud.hosts.items()
-                if seen.release.service_version < release.oldest_compute
-            ]
-            text = (
-                f"services of {release.name} do not start beside computes older than service "
-                f"version {release.oldest_compute}"
-            )
-            self.blockers.append(Blocker("release", text, tuple(late)))
-            return False
+        """Upgrade the control services; every compute is of the release before, which they bear."""
         self.cloud.scheduler = dataclasses.replace(self.cloud.scheduler, release=release.name)
         self._ask_again()
         lost = [each.label for each in self.wanted.values() if not each.suits]
@@ -245,17 +241,17 @@ class _Planner:
         self._add(Kind.CONTROL, (), release.name)
         return True
 
-    def _level(self, release: Release) -> bool:
-        """Bring every compute to the release of the control services."""
+    def _level(self, release: Release, *, last: bool) -> bool:
+        """Bring computes to the release of the control services; some may stay after the last."""
         late = [n for n, seen in self.cloud.hosts.items() if older(seen.release.name, release.name)]
         staying = [name for name in late if name in self.goal.leave]
-        if staying:
+        if staying and not last:
             text = f"hosts to leave would stay below {release.name}, which the next release forbids"
             self.blockers.append(Blocker("leave", text, tuple(staying)))
             return False
         return self._rolled(
             Kind.UPGRADE,
-            late,
+            [name for name in late if name not in self.goal.leave],
             lambda host: dataclasses.replace(host, release=release.name),
             release.name,
         )
@@ -333,7 +329,7 @@ class _Planner:
         moves: list[Move] = []
         if not start.clean:
             self.cloud.hosts[name] = seen
-            for each in self._misfits(host, residents):
+            for each in compute.misfits(self.cloud.empty(host), seen, residents):
                 move = self._moved(each, name, batch)
                 if isinstance(move, _Problem):
                     return move
@@ -384,19 +380,6 @@ class _Planner:
                 return _Problem("class", text)
         return None
 
-    def _misfits(self, host: Host, residents: Sequence[Resident]) -> list[Resident]:
-        """List the servers that cannot stay on a host with the options of ``host``."""
-        fresh = self.cloud.empty(host)
-        cells, found = fresh.cells, []
-        for each in residents:
-            try:
-                compute.check_residents(host, (each,), fresh.release)
-                if cells is not None and each.holder is not None:
-                    cells = usage.take(cells, each.holder, fresh.release)
-            except NovaError:
-                found.append(each)
-        return found
-
     def _roomy(self, each: _Wanted, out: Collection[str]) -> bool:
         """Say whether the wished number of further guests find room beside the hosts that are
         out. Hosts that take several count several times."""
@@ -435,14 +418,18 @@ class _Planner:
             outcome = self._outcome(wanted.asked, name) if wanted else None
             if wanted is None or outcome is None or not right_class(outcome, seen):
                 continue
-            self.cloud.depart(each.consumer, source)
+            refusal = self.cloud.depart(each.consumer, source)
+            if refusal:
+                return _Problem("server", f"server {label} cannot be moved: {refusal}")
             if self.cloud.place(each.consumer, wanted.asked, name, outcome).refusal:
                 self.cloud.stay(each.consumer)
                 continue
             self.cloud.confirm(each.consumer)
             self._look(name)
             held = {
-                key: outcome.allocation[key] for key in CPU_CLASSES if key in outcome.allocation
+                key: outcome.allocation[key]
+                for key in compute.CPU_CLASSES
+                if key in outcome.allocation
             }
             return Move(each.consumer, label, source, name, held, self._live(each))
         return _Problem(
@@ -460,7 +447,7 @@ class _Planner:
         """Turn the fallback query off where nothing needs it any more."""
         if self.fleet.scheduler.disable_fallback_pcpu_query or not self.goal.disable_fallback:
             return
-        left = [n for n, seen in self.cloud.hosts.items() if seen.sets and seen.sets.legacy]
+        left = self._left()
         back = self.cloud.snapshot()
         self.cloud.scheduler = dataclasses.replace(
             self.cloud.scheduler, disable_fallback_pcpu_query=True
@@ -510,13 +497,17 @@ def _key(flavor: Flavor, image: Image) -> t.Any:
     return flavor.vcpus, flavor.memory_mb, specs, properties
 
 
+def _legacy(seen: HostView) -> bool:
+    return bool(seen.sets and seen.sets.legacy)
+
+
 def _mark(names: set[str], name: str, holds: bool) -> None:
     (names.add if holds else names.discard)(name)
 
 
 def _totals(seen: HostView) -> dict[str, int]:
     inventories = seen.provider.inventories if seen.provider else {}
-    return {name: inventories[name].total for name in CPU_CLASSES if name in inventories}
+    return {name: inventories[name].total for name in compute.CPU_CLASSES if name in inventories}
 
 
 def _repairable(seen: HostView) -> bool:

@@ -22,7 +22,7 @@ from .naming import compact, counted
 from .run import concluded
 
 if t.TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from .._model.config import HostConfig
     from .._model.gathering import Sources
@@ -46,7 +46,6 @@ _WAYS = {
     "out of the flavor",
     "server": "see to these servers first, then plan anew",
     "start": "wish for other sets, or see to the servers that it fails over",
-    "release": "bring these hosts to a later release, or disable their services, then plan anew",
     "leave": "take the hosts out of leave, or set disable_fallback: false in the goal",
 }
 """What to do about a constraint that forbids to go on."""
@@ -165,34 +164,29 @@ class _Shown:
         parts = [
             f"{counted(len(plan.steps), 'step')} with {counted(len(hosts), 'host')}",
             f"{counted(moved, 'server')} moved, {rebooted} rebooted hard",
+            *self._remains(),
         ]
         if plan.target != plan.current:
             way = "to" if plan.complete else "towards"
             parts.insert(1, f"Nova {plan.current.name} {way} {plan.target.name}")
-        if plan.flavors and plan.steps:
-            parts.append(
-                f"room for {counted(self.goal.spare, 'further guest')} of each flavor in use is "
-                "kept throughout"
-                if self.goal.spare
-                else "each flavor in use keeps a host throughout"
-            )
-        parts.append(self._remains())
         if not self.told:
             parts.append("no servers were given, so hosts are taken to be empty")
         return f"{_WORDS[self.status]}: {'; '.join(parts)}."
 
-    def _remains(self) -> str:
-        """Say what is as it should not be when all steps are done."""
+    def _remains(self) -> Iterator[str]:
+        """Say what is kept throughout, and what is not as it should be after the last step."""
         plan = self.plan
+        if plan.flavors and plan.steps:
+            more = f" and room for {self.goal.spare} more" if self.goal.spare else ""
+            yield f"each flavor in use keeps a host{more} throughout"
         if plan.blockers:
             constraints = dict.fromkeys(each.constraint for each in plan.blockers)
-            return f"what forbids to go on: {', '.join(constraints)}"
+            yield f"what comes next is forbidden by {', '.join(constraints)}"
         left = plan.legacy_after
-        return (
-            f"{counted(left, 'host')} of {plan.legacy_before} still without PCPU"
-            if left
-            else ("no host is left without PCPU")
-        )
+        if left:
+            yield f"{counted(left, 'host')} still without cpu_dedicated_set"
+        elif plan.legacy_before:
+            yield "no host pins to VCPU any more"
 
     def text(self, width: int) -> str:
         """Write it for a terminal."""

@@ -1,13 +1,14 @@
 # Copyright (c) Pinguard contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A resource class leaves the inventory while consumers hold it.
+"""Placement does not take the new inventory: more of a class is allocated.
 
 Without ``cpu_shared_set`` there is no VCPU, without ``cpu_dedicated_set`` no PCPU, and Placement
 drops no class that is allocated. The check of the servers at start does not see it: pinned servers
 may hold VCPU, through the fallback query or a leak, and on the way back to ``vcpu_pin_set`` they
 hold PCPU. From 26.0.0 on nova-compute dies of it at its start; before, it runs with the old
-inventory. In a reshape it dies on every release.
+inventory. In a reshape it dies on every release, and there Placement checks every allocation anew:
+a floating server with more vCPUs than ``cpu_shared_set`` has CPUs is enough.
 
 Source: ``nova/scheduler/client/report.py``, ``_set_inventory_for_provider``;
 ``nova/compute/resource_tracker.py``, ``_update_available_resource``.
@@ -45,7 +46,8 @@ def _check(case: RestartCase) -> Iterator[Detail]:
     found = [
         detail for name in gone for detail in _of_class(case, case.before.provider, name, effect)
     ]
-    yield from found or [Detail(fault.text, effect, "first move servers off the host")]
+    more = "give the set of this class more CPUs, or first move such servers off the host"
+    yield from found or [Detail(fault.text, effect, more)]
 
 
 def _of_class(case: RestartCase, provider: Provider, name: str, effect: str) -> Iterator[Detail]:
@@ -78,7 +80,7 @@ def _reshapes(case: RestartCase) -> bool:
 RULE = Rule(
     code="FU-04",
     severity=Severity.ERROR,
-    title="A resource class leaves the inventory while consumers hold it",
+    title="Placement does not take the new inventory: more of a class is allocated",
     subject=RestartCase,
     check=_check,
     bad=lambda: a_restart(new_style(), legacy(), a_guest(1, 2, allocation={"PCPU": 2})),

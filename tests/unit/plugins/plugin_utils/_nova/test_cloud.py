@@ -198,12 +198,10 @@ def test_a_move_ends_on_one_host(cloud: Cloud, there: str) -> None:
         return
     settled = state(cloud)
     here = cloud.residents[source]["guest"]
-    cloud.depart("guest", source)
+    assert cloud.depart("guest", source) is None
     assert cloud.hosts == settled[1]
-    target = boot(cloud, "guest", DEDICATED)
-    if not target or there == "stay":
-        if target:
-            cloud.remove("guest", target)
+    target = "" if there == "stay" else boot(cloud, "guest", DEDICATED)
+    if not target:
         cloud.stay("guest")
         assert state(cloud) == settled
     elif there == "revert":
@@ -238,3 +236,26 @@ def test_an_update_of_a_host_that_is_well_changes_nothing(cloud: Cloud) -> None:
     for name in cloud.hosts:
         assert cloud.update(name).clean
     assert state(cloud) == before
+
+
+def test_a_moved_server_that_is_deleted_at_once_leaves_its_pins_until_the_next_update() -> None:
+    cloud = a_cloud(named("a", **BOTH), named("b", **BOTH))
+    assert boot(cloud, "m", DEDICATED, name="a") == "a"
+    cloud.depart("m", "a")
+    assert boot(cloud, "m", DEDICATED, name="b") == "b"
+    cloud.confirm("m")
+    cloud.remove("m", "b")
+    assert used(cloud, "b") == {}
+    assert any(cell.pinned_cpus for cell in cloud.hosts["b"].cells or ())
+    cloud.update("b")
+    assert not any(cell.pinned_cpus for cell in cloud.hosts["b"].cells or ())
+
+
+def test_a_server_does_not_leave_a_host_that_has_less_than_it_holds() -> None:
+    cloud = a_cloud(named("a"), named("b"))
+    assert boot(cloud, "f", vcpus=4, name="a") == "a"
+    cloud.start(named("a", cpu_shared_set="0-2"))
+    refusal = cloud.depart("f", "a")
+    assert refusal is not None
+    assert refusal.name == "NoValidHost"
+    assert "f" in cloud.residents["a"]

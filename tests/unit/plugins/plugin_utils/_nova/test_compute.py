@@ -239,11 +239,27 @@ def test_a_build_that_fails_keeps_its_claim_in_the_books_of_nova_compute_alone()
     guest = server(DEDICATED, 1, 5, allocation={"VCPU": 2})
     stale = restarted(LEGACY, {**BOTH, "cpu_dedicated_set": "1-3,6-7"}, guest).seen
     doomed = resident(server(DEDICATED, 2, 6, name="d"), release("34.0.0"))
-    build = compute.enter(stale, doomed)
+    silent = compute.enter(stale, doomed)
+    assert silent.refusal is not None
+    assert (silent.refusal.name, silent.seen) == ("AttributeError", stale)
+    known = dataclasses.replace(stale, unreported=False)
+    build = compute.enter(known, doomed)
     assert build.refusal is not None
     assert build.refusal.name == "ReshapeNeeded"
     assert pinned(build.seen) == parse_nova("2,6")
     assert (build.seen.cells, build.seen.provider) == (stale.cells, stale.provider)
+
+
+def test_a_reshape_checks_every_allocation_anew() -> None:
+    pins = server(DEDICATED, 1, 5, allocation={"VCPU": 2})
+    floats = server(name="f", allocation={"VCPU": 3})
+    wide, narrow = ({**BOTH, "cpu_shared_set": cpus} for cpus in ("0,4,7", "0,4"))
+    wide, narrow = ({**each, "cpu_dedicated_set": "1-3,5-6"} for each in (wide, narrow))
+    assert restarted(LEGACY, wide, pins, floats).clean
+    start = restarted(LEGACY, narrow, pins, floats)
+    assert start.refusal is not None
+    assert start.refusal.name == "ReshapeFailed"
+    assert restarted(LEGACY, narrow, floats).clean
 
 
 @st.composite

@@ -1,0 +1,98 @@
+# Copyright (c) Pinguard contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.pinguard.nova.plugins.filter.predicted_provider import predicted_provider
+from ansible_collections.pinguard.nova.plugins.filter.provider_deviations import (
+    provider_deviations,
+)
+
+PCPU = {"total": 2, "reserved": 0, "allocation_ratio": 1.0}
+
+
+def test_both_sets_are_reported(host: dict[str, t.Any]) -> None:
+    assert predicted_provider(host) == {
+        "inventories": {"VCPU": {"total": 2, "reserved": 0}, "PCPU": PCPU},
+        "traits": ["HW_CPU_HYPERTHREADING"],
+    }
+
+
+def test_a_ratio_is_predicted_where_an_option_sets_it(host: dict[str, t.Any]) -> None:
+    host["nova"]["options"] = {"cpu_allocation_ratio": "8.0", "reserved_host_cpus": "1"}
+    assert predicted_provider(host)["inventories"] == {
+        "VCPU": {"total": 4, "reserved": 1, "allocation_ratio": 8.0}
+    }
+
+
+def test_only_a_dedicated_set_leaves_no_vcpu(host: dict[str, t.Any]) -> None:
+    del host["nova"]["options"]["compute.cpu_shared_set"]
+    assert predicted_provider(host)["inventories"] == {"PCPU": PCPU}
+
+
+def test_the_release_counts_where_the_facts_name_none(host: dict[str, t.Any]) -> None:
+    del host["release"]
+    host["topology"]["siblings"] = []
+    assert predicted_provider(host, "19.0.0") == {
+        "inventories": {"VCPU": {"total": 4, "reserved": 0}},
+        "traits": [],
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"compute.cpu_dedicated_set": "3-9"}, "nova-compute would fail: Invalid: .* CPU 4-9 is"),
+        ({"compute.cpu_set": "3"}, "unknown key"),
+    ],
+)
+def test_options_that_fail_are_one_line(
+    host: dict[str, t.Any], options: dict[str, str], message: str
+) -> None:
+    host["nova"]["options"] = options
+    with pytest.raises(AnsibleFilterError, match=message) as caught:
+        predicted_provider(host)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("inventories", "traits", "told"),
+    [
+        ({"VCPU": {"total": 2, "reserved": 0, "allocation_ratio": 16.0}, "PCPU": PCPU}, True, []),
+        (
+            {"VCPU": {"total": 2, "reserved": 1}, "PCPU": {**PCPU, "total": 1}},
+            True,
+            ["VCPU has reserved 1, predicted is 0", "PCPU has total 1, predicted is 2"],
+        ),
+        (
+            {"VCPU": {"total": 2, "reserved": 0}},
+            False,
+            [
+                "there is no PCPU, predicted is total 2",
+                "the trait HW_CPU_HYPERTHREADING is missing, predicted otherwise",
+            ],
+        ),
+    ],
+)
+def test_deviations_are_told(
+    host: dict[str, t.Any], inventories: dict[str, t.Any], traits: bool, told: list[str]
+) -> None:
+    provider = {"inventories": inventories, "traits": ["HW_CPU_HYPERTHREADING"] * traits}
+    assert provider_deviations(provider, predicted_provider(host)) == told
+
+
+def test_a_class_too_many_is_told(host: dict[str, t.Any]) -> None:
+    wanted = predicted_provider(host)
+    kept = {**wanted, "inventories": {"PCPU": PCPU}}
+    told = provider_deviations({**wanted, "traits": []}, {**kept, "traits": []})
+    assert told == ["there is VCPU (total 2), predicted is none"]
+
+
+def test_what_is_no_provider_is_refused() -> None:
+    with pytest.raises(AnsibleFilterError, match="provider is no mapping"):
+        provider_deviations([], {})
