@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Six compute hosts in one folder, and the real Placement.
 
-``up FOLDER`` makes them, ``down FOLDER`` ends Placement. ``restart FOLDER HOST`` plays nova-compute:
-it counts what the host's file says and reports it, one PCPU too few where there is a file
-``broken``. ``look FOLDER HOST`` keeps what Placement knows of all hosts once HOST is done.
+``up FOLDER`` makes them, ``down FOLDER`` ends Placement. ``restart FOLDER HOST`` plays
+nova-compute: it counts what the host's file says and reports it, one PCPU too few where there is a
+file ``broken``. ``look FOLDER HOST`` keeps what Placement knows of all hosts once HOST is done.
 """
 
 from __future__ import annotations
