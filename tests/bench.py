@@ -9,6 +9,7 @@ each round, on the same pairs, and their answers are compared.
 
 from __future__ import annotations
 
+import functools
 import gc
 import json
 import os
@@ -20,18 +21,28 @@ import tempfile
 import time
 import typing as t
 
-from benching import fleet, sample
+from benching import fleet, sample, upgrade
 from replaying.kinds import host_cells
 
 from ansible_collections.pinguard.nova.plugins.plugin_utils._model.flavor import NO_IMAGE, Flavor
 from ansible_collections.pinguard.nova.plugins.plugin_utils._nova.constraints import guest
 from ansible_collections.pinguard.nova.plugins.plugin_utils._nova.fit import Fitted, Pinning, fit
 from ansible_collections.pinguard.nova.plugins.plugin_utils._nova.releases import release
+from ansible_collections.pinguard.nova.plugins.plugin_utils._plan.targets import targets
+from ansible_collections.pinguard.nova.plugins.plugin_utils._plan.upgrade import plan
+
+if t.TYPE_CHECKING:
+    from ansible_collections.pinguard.nova.plugins.plugin_utils._model.goal import Goal
+    from ansible_collections.pinguard.nova.plugins.plugin_utils._model.host import Fleet
+    from ansible_collections.pinguard.nova.plugins.plugin_utils._plan.steps import Plan
 
 HOSTS = 200
 ROUNDS = 5
 FLAVORS = 1_000
 FLEETS = (1_000, 10_000)
+UPGRADES = (1_000, 2_000)
+MOST_SECONDS = 60
+"""What the plan of the larger fleet may take."""
 
 
 def timed(work: t.Callable[[], t.Any]) -> tuple[float, t.Any]:
@@ -171,6 +182,37 @@ def fleets() -> None:
     )
 
 
+def upgrades() -> None:
+    """Plan rolling upgrades of growing fleets, and print what it takes."""
+    for releases in (False, True):
+        took = []
+        for hosts in UPGRADES:
+            given = upgrade.fleet(hosts)
+            goal = upgrade.wish(given, releases=releases)
+            seconds, made = timed(functools.partial(planned, given, goal))
+            took.append(seconds)
+            moves = sum(len(turn.moves) for step in made.steps for turn in step.turns)
+            way = f"Nova {made.current.name} to {made.target.name}" if releases else "sets alone"
+            print(
+                f"plan, {way}: {hosts:,} hosts of {len(given.classes)} classes, "
+                f"{len(given.servers):,} servers: {seconds:.1f} s, {len(made.steps)} steps, "
+                f"{moves:,} moves, {'complete' if made.complete else 'blocked'}",
+                flush=True,
+            )
+            if not made.complete:
+                sys.exit("bench: the plan does not reach its goal")
+        print(
+            f"growth: {UPGRADES[1] / UPGRADES[0]:.0f} x the hosts take {took[1] / took[0]:.1f} x "
+            "the time"
+        )
+        if took[1] > MOST_SECONDS:
+            sys.exit(f"bench: the plan took more than {MOST_SECONDS} s")
+
+
+def planned(given: Fleet, goal: Goal) -> Plan:
+    return plan(given, goal, targets(given, goal))
+
+
 def main(arguments: list[str]) -> None:
     """Measure everything; with a folder as argument, audit what is in it and print JSON."""
     if arguments:
@@ -179,6 +221,7 @@ def main(arguments: list[str]) -> None:
     print(f"Python {sys.version.split()[0]}, {os.cpu_count()} CPUs", flush=True)
     beside_nova()
     fleets()
+    upgrades()
 
 
 if __name__ == "__main__":

@@ -15,32 +15,13 @@ description:
     VCPU.
   - Every step is simulated on all that came before it. In each, every flavor in use finds a host
     that has the right class of inventory for it, the room that is asked for is there, no server
-    lands on the wrong class or keeps pins that its host does not have any more, nova-compute starts,
-    and no service is of a release that the others refuse.
+    lands on the wrong class or keeps pins that its host does not have any more, nova-compute
+    starts, and no service is of a release that the others refuse.
   - Where there is no such order, the plan goes as far as it is safe and names the constraint that
     forbids more.
   - The same input gives the same plan. It works on facts and files alone, on the controller, and
     asks no API. Nothing is carried out.
 options:
-  hosts:
-    description:
-      - Hosts and groups of the inventory that make the fleet, by the facts that
-        M(pinguard.nova.host_facts) or M(pinguard.nova.tree_facts) gathered of them.
-      - By default all hosts of the play. Hosts without such facts are left out with a warning; it
-        is an error where none has them.
-      - Excludes O(fleet) and O(facts).
-    type: list
-    elements: str
-  fleet:
-    description:
-      - Path of a fleet file, which holds hosts, and flavors, images and servers too if it likes.
-      - A relative path, here as in all options that name what is read, starts at the playbook, or
-        in the current directory where the playbook has no such file.
-    type: str
-  facts:
-    description:
-      - Path of a folder with the facts of one host in each file, named after the host.
-    type: str
   servers:
     description:
       - The servers with their pins and what is allocated to them; paths of files and folders,
@@ -71,23 +52,6 @@ options:
         query is turned off in the end, by default V(true).
     type: raw
     required: true
-  disable_fallback_pcpu_query:
-    description:
-      - Whether the fallback query is off today, by C([workarounds] disable_fallback_pcpu_query) of
-        the scheduler. Overrides what O(fleet) says.
-    type: bool
-  numa_topology_filter:
-    description:
-      - Whether the scheduler has C(NUMATopologyFilter). Overrides what O(fleet) says; where nothing
-        is said, it has.
-    type: bool
-  release:
-    description:
-      - Nova release of API and scheduler today where O(fleet) names none, and of hosts whose facts
-        name none. A point release such as V(27.1.0), or a series such as V(2025.1), which stands
-        for its first release.
-    type: str
-    default: 34.0.0
   fail_on:
     description:
       - What makes the task fail. V(error) where the plan does not reach its goal, V(warning) also
@@ -95,26 +59,15 @@ options:
     type: str
     choices: [error, warning, never]
     default: error
-  report_path:
-    description:
-      - File on the controller that the plan is written to as text. It is replaced at once, and only
-        if it changes. A relative path starts in the current directory.
-      - No file is written before all of them are made.
-    type: path
   markdown_path:
     description:
-      - The same for the plan in Markdown.
+      - The same as O(report_path), in Markdown. O(json_path) gets what RV(plan) describes.
+      - No file is written before all of them are made.
     type: path
-  json_path:
-    description:
-      - The same for the plan as JSON, which RV(plan) describes.
-    type: path
-  show:
-    description:
-      - Whether to show the plan in the log.
-    type: bool
-    default: false
 extends_documentation_fragment:
+  - pinguard.nova._fleet
+  - pinguard.nova._fleet.scheduler
+  - pinguard.nova._fleet.report
   - pinguard.nova._attributes.controller
 attributes:
   check_mode:
@@ -171,8 +124,8 @@ verdict:
   description: The plan in one sentence.
   returned: success
   type: str
-  sample: "COMPLETE: 12 steps with 8 hosts; 2 servers moved, 5 rebooted hard; no host is left without
-    PCPU."
+  sample: "COMPLETE: 12 steps with 8 hosts; 2 servers moved, 5 rebooted hard; each flavor in use
+    keeps a host throughout; no host pins to VCPU any more."
 plan:
   description: The plan, in the form of the schema C(plan.json) of this collection.
   returned: success
@@ -214,7 +167,8 @@ plan:
       type: list
       elements: dict
     blockers:
-      description: What forbids to go on, each with its C(constraint), C(text), C(advice) and C(hosts).
+      description: What forbids to go on, each with its C(constraint), C(text), C(advice) and
+        C(hosts).
       returned: success
       type: list
       elements: dict
@@ -261,8 +215,8 @@ plan:
               returned: success
               type: dict
             moves:
-              description: Servers to cold-migrate before, each with C(id), C(name), the host that is
-                its C(target), and its CPU C(allocation) there.
+              description: Servers to cold-migrate before, each with C(id), C(name), the host that
+                is its C(target), and its CPU C(allocation) there.
               returned: success
               type: list
               elements: dict

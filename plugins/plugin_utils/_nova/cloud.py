@@ -243,7 +243,7 @@ class Cloud:
 
     def snapshot(self) -> t.Callable[[], None]:
         """Remember the state; gives what brings it back."""
-        names = ("hosts", "residents", "leaving", "tracked", "_arrivals")
+        names = ("hosts", "residents", "leaving", "tracked")
         scheduler, kept = self.scheduler, {name: dict(getattr(self, name)) for name in names}
 
         def back() -> None:

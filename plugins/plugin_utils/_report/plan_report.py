@@ -246,6 +246,7 @@ def _turn(turn: HostTurn, names: Mapping[str, str]) -> Data:
                 "id": move.server,
                 "name": move.name,
                 "target": move.target,
+                "live": move.live,
                 "allocation": dict(move.allocation),
             }
             for move in turn.moves
@@ -318,12 +319,12 @@ def _block(label: str, parts: Sequence[tuple[str, ...]], code: str = "") -> _Blo
 
 def _move(move: Move) -> tuple[str, ...]:
     there = f", {_amounts(move.allocation)} there" if move.allocation else ""
-    server = shlex.quote(move.server)
-    return (
+    server, live = shlex.quote(move.server), "--live-migration " if move.live else ""
+    told = (
         f"# {move.name}: {move.source} to {move.target}{there}",
-        f"openstack server migrate --wait --host {shlex.quote(move.target)} {server}",
-        f"openstack server migration confirm {server}",
+        f"openstack server migrate --wait {live}--host {shlex.quote(move.target)} {server}",
     )
+    return told if move.live else (*told, f"openstack server migration confirm {server}")
 
 
 def _reboot(server: str, names: Mapping[str, str]) -> tuple[str]:

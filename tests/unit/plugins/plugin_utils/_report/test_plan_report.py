@@ -78,6 +78,7 @@ def test_the_json_has_each_hosts_part(host: dict[str, t.Any], pinned: dict[str, 
                 "id": "00000001-0000-4000-8000-000000000000",
                 "name": "db-1",
                 "target": "cmp-3",
+                "live": False,
                 "allocation": {"VCPU": 2},
             }
         ],
