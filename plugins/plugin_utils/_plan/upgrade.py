@@ -19,6 +19,7 @@ from .._model.flavor import NO_IMAGE
 from .._nova import compute, usage
 from .._nova.releases import older, path
 from .._nova.releases import release as release_of
+from .._rules.restarts import own_cpus
 from . import advisories
 from .clouds import cloud_of
 from .steps import Blocker, HostTurn, Kind, Move, Plan, Step
@@ -325,11 +326,15 @@ class _Planner:
             untold = self._untold(name, residents)
             if untold:
                 return untold
-        start = self.cloud.start(host)
+        fresh = self.cloud.empty(host)
+        # Those whose pins Nova would not miss, but nobody would keep free any more.
+        lost = [e for e in residents if changes and fresh.sets and _outside(e, fresh.sets.pinnable)]
+        start = None if lost else self.cloud.start(host)
         moves: list[Move] = []
-        if not start.clean:
+        if start is None or not start.clean:
             self.cloud.hosts[name] = seen
-            for each in compute.misfits(self.cloud.empty(host), seen, residents):
+            stuck = [*lost, *compute.misfits(fresh, seen, residents)]
+            for each in {one.consumer: one for one in stuck}.values():
                 move = self._moved(each, name, batch)
                 if isinstance(move, _Problem):
                     return move
@@ -513,6 +518,10 @@ def _totals(seen: HostView) -> dict[str, int]:
 def _repairable(seen: HostView) -> bool:
     """Say whether other options may help a host on which nova-compute serves nothing."""
     return seen.fault is not None and seen.release.dedicated_set
+
+
+def _outside(resident: Resident, pinnable: int) -> bool:
+    return bool(own_cpus(resident) & ~pinnable)
 
 
 def _floats_anew(resident: Resident, before: HostView, after: HostView) -> bool:

@@ -25,11 +25,15 @@ if t.TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+UNCOUNTED = "nova-compute runs, counts none of these CPUs, and keeps nobody else off them"
+
+
 def _check(case: RestartCase) -> Iterator[Detail]:
     failure, sets = case.start.failure, restarts.sets(case)
-    if failure is None or failure.name not in restarts.PIN_ERRORS or sets is None:
+    name = failure.name if failure else ""
+    if case.start.refusal or sets is None or (failure and name not in restarts.PIN_ERRORS):
         return
-    effect = restarts.STALE.format(failure.name)
+    effect = restarts.STALE.format(name) if failure else UNCOUNTED
     lost = 0
     losers = []
     for resident in case.residents:
@@ -45,7 +49,7 @@ def _check(case: RestartCase) -> Iterator[Detail]:
             f"{restarts.keeping(case, sets)}\n(or first: {restarts.commands('migrate', losers)})",
             restarts.where_pinned(case),
         )
-    if failure.name == "CPUPinningInvalid":
+    if name == "CPUPinningInvalid":
         twice = restarts.held_twice(case)
         yield Detail(
             f"two servers hold the same CPU: {restarts.servers(twice)}",

@@ -5,7 +5,8 @@
 
 Its pins alone are not all that it holds: on a legacy host with SMT the other threads of its cores
 are its own too. Where such a thread becomes shared, nova-compute runs and each of its updates
-fails, with no warning in its log; where it is left to the host, Nova goes on, and the host's own
+fails, with no warning in its log (unless the server's own thread is in no set either: then Nova
+goes on, and counts neither); where it is left to the host, Nova goes on, and the host's own
 processes run beside the server's vCPUs.
 
 Source: ``nova/objects/numa.py``, ``NUMACell.pin_cpus_with_siblings``.
@@ -38,12 +39,16 @@ def _check(case: RestartCase) -> Iterator[Detail]:
     if not losers:
         return
     shared = lost & sets.shared
+    if not shared:
+        effect = "what the host runs on these CPUs slows the vCPUs down that share their cores"
+    elif case.start.failure:
+        effect = restarts.STALE.format(case.start.failure.name)
+    else:
+        effect = "nova-compute runs, and floating servers run beside the vCPUs on these cores"
     yield Detail(
         f"{restarts.servers(losers, 'keep')} CPU {to_text(lost)} "
         f"free, which would be {f'shared ({to_text(shared)})' if shared else 'left to the host'}",
-        restarts.STALE.format("CPUPinningUnknown")
-        if shared
-        else "what the host runs on these CPUs slows the vCPUs down that share their cores",
+        effect,
         f"{restarts.keeping(case, sets)}\n(or first: {restarts.commands('migrate', losers)})",
         restarts.where_pinned(case),
         None if shared else Severity.WARNING,
