@@ -8,10 +8,10 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from .._nova.releases import affected, older, path
+from .._nova.releases import affected, older, path, release
 
 if t.TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from .._model.host import Fleet
 
@@ -184,10 +184,30 @@ def telling(fleet: Fleet, current: str, target: str, changes: bool) -> tuple[Adv
     Raises ``InputError`` for a way back.
     """
     way = (current, *path(current, target))
-    return tuple(
+    return *_too_old(fleet, current), *(
         trap.advisory
         for trap in _TRAPS
         if trap.concerns(fleet, changes)
         and any(affected(name, trap.first, trap.until) for name in way)
         and (trap.started_before is None or older(current, trap.started_before))
     )
+
+
+def _too_old(fleet: Fleet, current: str) -> Iterator[Advisory]:
+    """Tell of computes that the services of today would not start beside.
+
+    Source: ``nova/utils.py``, ``raise_if_old_compute``.
+    """
+    control = release(current)
+    found = [release(each.host.release, host=True) for each in fleet.classes]
+    late = [each.name for each in found if each.service_version < control.oldest_compute]
+    if late:
+        option = "[workarounds] disable_compute_service_check_for_ffu"
+        yield Advisory(
+            "old-computes",
+            f"no service of {control.name} starts beside computes of {min(late)}, that of a "
+            "compute included",
+            f"set {option} = true on every service until these computes are upgraded"
+            if control.ffu_workaround
+            else "upgrade these computes before any service is restarted",
+        )

@@ -53,6 +53,8 @@ class HostTurn:
     """Totals that it reports, by CPU resource class."""
     reshaped: int = 0
     """Servers whose allocation moves from VCPU to PCPU."""
+    short: tuple[str, ...] = ()
+    """Servers that hold more CPUs than the reshape allocates to them."""
     reboots: tuple[str, ...] = ()
     """Ids of the servers that float over the old CPUs until they are rebooted hard."""
 
@@ -80,7 +82,7 @@ class Blocker:
     """What forbids to go on, and for which hosts."""
 
     constraint: str
-    """``spare``, ``flavor``, ``class``, ``server``, ``start`` or ``leave``."""
+    """``spare``, ``flavor``, ``class``, ``server``, ``start``, ``release`` or ``fallback``."""
     text: str
     hosts: tuple[str, ...] = ()
 
@@ -100,6 +102,8 @@ class Plan:
     """Hosts that pin to VCPU inventory."""
     flavors: tuple[str, ...]
     """The flavors that are kept schedulable."""
+    lost: tuple[str, ...] = ()
+    """Flavors that nobody uses, and that boot somewhere today and nowhere in the end."""
     unschedulable: tuple[str, ...] = ()
     """Flavors in use that no host takes as it is, before anything is done."""
 

@@ -19,7 +19,9 @@ from .._model.flavor import NO_IMAGE
 from .._nova import compute, usage
 from .._nova.releases import older, path
 from .._nova.releases import release as release_of
+from .._rules.cases import telling
 from .._rules.restarts import own_cpus
+from .._rules.servers import occupying
 from . import advisories
 from .clouds import cloud_of
 from .steps import Blocker, HostTurn, Kind, Move, Plan, Step
@@ -36,6 +38,7 @@ if t.TYPE_CHECKING:
     from .._nova.resident import Resident
     from .._nova.schedule import Asked, HostView
 
+DEPRECATED = ("vcpu_pin_set", "reserved_host_cpus")
 ATTEMPTS = 2
 """Other orders that are tried where the first one leads nowhere."""
 
@@ -99,6 +102,8 @@ class _Planner:
         to those whose turn is late, then to those that stay without PCPU."""
         self.stale = [n for n in self.targets if _deprecated(self.cloud.hosts[n].host.config)]
         """Hosts that lose options which are deprecated."""
+        options = [self.cloud.hosts[name].host.config for name in self.stale]
+        self.gone = [n for n in DEPRECATED if any(getattr(each, n) for each in options)]
         self.names = {server.id: server.name for server in fleet.servers}
         self.status = {server.id: server.status for server in fleet.servers}
         self.unconfirmed = {s.host for s in fleet.servers if s.status == "VERIFY_RESIZE"}
@@ -117,6 +122,7 @@ class _Planner:
         target = release_of(self.goal.release or current.name)
         before = len(self._left())
         self._survey()
+        homes = self._homes()
         # Hosts that serve nothing come first: they would stop each release, and can only gain.
         down = [name for name in self.targets if _repairable(self.cloud.hosts[name])]
         others = [name for name in self.targets if name not in down]
@@ -135,6 +141,7 @@ class _Planner:
             before,
             len(self._left()),
             tuple(each.label for each in self.wanted.values()),
+            tuple(label for label in homes if label not in self._homes(homes)),
             tuple(self.unschedulable),
         )
 
@@ -167,11 +174,30 @@ class _Planner:
                 self.unschedulable.append(each.label)
                 del self.wanted[key]
 
+    def _homes(self, among: Collection[str] | None = None) -> set[str]:
+        """List the flavors that nobody uses, alone and with the images that make a difference,
+        which an empty host would take; of those named."""
+        kinds = {
+            (id(s.host.topology), id(s.host.config), s.release.name, s.host.traits): s
+            for s in self.cloud.hosts.values()
+        }
+        found = set()
+        for flavor in self.fleet.flavors:
+            images = telling(flavor, self.fleet.images, self.cloud.scheduler)
+            for image in (NO_IMAGE, *images):
+                key, label = _key(flavor, image), _label(flavor, image)
+                if key in self.wanted or (among is not None and label not in among):
+                    continue
+                asked = self.cloud.ask(flavor, image)
+                if any(right_class(self._when_empty(key, asked, s), s) for s in kinds.values()):
+                    found.add(label)
+        return found
+
     def _want(self, flavor: Flavor, image: Image) -> None:
         key = _key(flavor, image)
         if key not in self.wanted:
-            label = f"{flavor.name} with image {image.name}" if image.properties else flavor.name
-            self.wanted[key] = _Wanted(label, flavor, image, self.cloud.ask(flavor, image))
+            asked = self.cloud.ask(flavor, image)
+            self.wanted[key] = _Wanted(_label(flavor, image), flavor, image, asked)
 
     def _ask_again(self) -> None:
         """Ask anew after the scheduler has changed."""
@@ -248,7 +274,7 @@ class _Planner:
         staying = [name for name in late if name in self.goal.leave]
         if staying and not last:
             text = f"hosts to leave would stay below {release.name}, which the next release forbids"
-            self.blockers.append(Blocker("leave", text, tuple(staying)))
+            self.blockers.append(Blocker("release", text, tuple(staying)))
             return False
         return self._rolled(
             Kind.UPGRADE,
@@ -353,17 +379,15 @@ class _Planner:
             return wrong
         if changes:
             self.rank[name] -= len(self.rank)
+        stay = self.cloud.residents[name].values()
         return HostTurn(
             name,
             tuple(moves),
             host.config if changes else None,
             _totals(start.seen),
             len(start.moved),
-            tuple(
-                each.consumer
-                for each in self.cloud.residents[name].values()
-                if _floats_anew(each, seen, start.seen)
-            ),
+            tuple(e.consumer for e in stay if e.consumer in start.moved and _short(e, start.seen)),
+            tuple(e.consumer for e in stay if _floats_anew(e, seen, start.seen)),
         )
 
     def _untold(self, name: str, residents: Sequence[Resident]) -> _Problem | None:
@@ -465,16 +489,16 @@ class _Planner:
             self._ask_again()
             if lost:
                 text = f"without the fallback query no host is left for {', '.join(lost)}"
-                self.blockers.append(Blocker("flavor", text))
+                self.blockers.append(Blocker("fallback", text))
             if pinned:
                 text = "pinned servers are left on hosts without PCPU, and could not move any more"
-                self.blockers.append(Blocker("leave", text, tuple(pinned)))
+                self.blockers.append(Blocker("fallback", text, tuple(pinned)))
             return
         self._add(Kind.FLIP, ())
         if self.stale:
             note = (
-                "vcpu_pin_set and reserved_host_cpus are gone from these hosts: take them out of "
-                "what the deployer keeps for them too, or its next run brings them back"
+                f"{' and '.join(self.gone)} left these hosts: take this out of what the deployer "
+                "keeps for them too, or its next run brings it back"
             )
             self._add(Kind.CLEAN, tuple(HostTurn(name) for name in self.stale), note=note)
 
@@ -494,6 +518,10 @@ def right_class(outcome: Outcome | None, seen: HostView) -> bool:
     pinned = outcome.fitted is not None and any(c.pinned for c in outcome.fitted.guest.cells)
     legacy = seen.sets is None or seen.sets.legacy
     return not pinned or legacy or "PCPU" in outcome.allocation
+
+
+def _label(flavor: Flavor, image: Image) -> str:
+    return f"{flavor.name} with image {image.name}" if image.properties else flavor.name
 
 
 def _key(flavor: Flavor, image: Image) -> t.Any:
@@ -524,6 +552,11 @@ def _outside(resident: Resident, pinnable: int) -> bool:
     return bool(own_cpus(resident) & ~pinnable)
 
 
+def _short(resident: Resident, seen: HostView) -> bool:
+    """Say whether a server holds more CPUs for itself than are allocated to it."""
+    return occupying(resident, seen).bit_count() > resident.allocation.get("PCPU", 0)
+
+
 def _floats_anew(resident: Resident, before: HostView, after: HostView) -> bool:
     """Say whether a running server keeps floating over CPUs that are not the shared ones."""
     floats = resident.guest is None or any(cell.cpuset for cell in resident.guest.cells)
@@ -532,4 +565,4 @@ def _floats_anew(resident: Resident, before: HostView, after: HostView) -> bool:
 
 
 def _deprecated(config: HostConfig) -> bool:
-    return bool(config.vcpu_pin_set or config.reserved_host_cpus)
+    return any(getattr(config, name) for name in DEPRECATED)

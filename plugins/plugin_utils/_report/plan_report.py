@@ -39,38 +39,47 @@ SHOWN = 5
 _WORDS = ("COMPLETE", "COMPLETE WITH WARNINGS", "BLOCKED")
 
 _WAYS = {
-    "spare": "lower batch_size or spare of the goal, or add hosts or free some",
+    "spare": "free or add hosts that take the flavor; or a smaller batch_size or spare",
     "flavor": "leave hosts that take the flavor as they are (leave), wish for sets that it fits, "
     "or change the flavor",
     "class": "reconfigure at a release that refuses this, or take hw:cpu_thread_policy=isolate "
     "out of the flavor",
     "server": "see to these servers first, then plan anew",
     "start": "wish for other sets, or see to the servers that it fails over",
-    "leave": "take the hosts out of leave, or set disable_fallback: false in the goal",
+    "release": "take these hosts out of leave, or aim at an earlier release",
+    "fallback": "give these hosts sets in the goal, or set disable_fallback: false there",
 }
 """What to do about a constraint that forbids to go on."""
 
 
 PROCEDURE = (
-    "openstack compute service set --disable --disable-reason upgrade HOST nova-compute",
+    "of all hosts of the step: openstack compute service set --disable --disable-reason upgrade "
+    "HOST nova-compute",
     "run what the step has under move (as administrator, with OS_COMPUTE_API_VERSION=2.56 or "
-    "later), and confirm each move",
-    "set the options in the host's nova.conf and remove those named so, or update nova-compute to "
-    "the release of the step",
-    "restart nova-compute",
+    "later); see that each server came to the host that is named. Cold moves stop a server "
+    "meanwhile. One that fails: openstack server migration revert, and plan anew",
+    "host by host: set the options in nova.conf and take out what is marked so, or bring "
+    "nova-compute to the release of the step; then restart nova-compute",
     "openstack resource provider inventory list $(openstack resource provider list --name HOST -f "
-    "value -c uuid): the totals are those under verify; stop where they are not",
+    "value -c uuid), with osc-placement: within a minute or two the totals are those under verify",
+    "run what the step has under reboot: until then these servers float over CPUs of pinned ones",
     "openstack compute service set --enable HOST nova-compute",
-    "run what the step has under reboot, at a time that suits these servers: until then they float "
-    "over the CPUs of before",
 )
-"""What is done with each host of a step, in this order."""
+"""What is done with the hosts of a step, in this order."""
+
+FAILURE = (
+    "Where nova-compute does not come up, or the totals are others, stop: leave the host disabled "
+    "and the rest as it is. The old options may be put back as long as nothing is allocated as "
+    "PCPU there; afterwards there is only the way forward."
+)
 
 _DUTIES: Mapping[Kind, tuple[str, ...]] = {
     Kind.CONTROL: (
         "nova-status upgrade check # with the code of {release}",
-        "nova-manage api_db sync && nova-manage db sync",
-        "# then API, conductors and schedulers of {release}; computes follow",
+        "nova-manage api_db sync && nova-manage db sync # the latter for each cell",
+        "# then Placement, API, conductors and schedulers of {release}; computes follow",
+        "nova-manage db online_data_migrations # after the last compute",
+        "# this is the frame: your deployer knows the rest",
     ),
     Kind.UPGRADE: (),
     Kind.RECONFIGURE: (),
@@ -135,7 +144,10 @@ class _Shown:
     def status(self) -> int:
         if self.plan.blockers:
             return 2
-        return int(bool(self.plan.advisories or self.plan.unschedulable or not self.told))
+        plan = self.plan
+        short = any(turn.short for step in plan.steps for turn in step.turns)
+        told = plan.advisories or plan.unschedulable or plan.lost or short
+        return int(bool(told or not self.told))
 
     def document(self) -> Data:
         """Show it as plain data, in the form of ``schemas/plan.json``."""
@@ -152,6 +164,7 @@ class _Shown:
             "legacy": {"before": plan.legacy_before, "after": plan.legacy_after},
             "flavors": list(plan.flavors),
             "unschedulable": list(plan.unschedulable),
+            "lost": list(plan.lost),
             "advisories": [dataclasses.asdict(each) for each in plan.advisories],
             "blockers": [_blocker(each) for each in plan.blockers],
             "steps": [_step(each, names) for each in plan.steps],
@@ -163,7 +176,7 @@ class _Shown:
         moved, rebooted, hosts = _touched(plan.steps)
         parts = [
             f"{counted(len(plan.steps), 'step')} with {counted(len(hosts), 'host')}",
-            f"{counted(moved, 'server')} moved, {rebooted} rebooted hard",
+            f"{counted(moved, 'server')} migrated, {rebooted} rebooted hard",
             *self._remains(),
         ]
         if plan.target != plan.current:
@@ -184,7 +197,7 @@ class _Shown:
             yield f"what comes next is forbidden by {', '.join(constraints)}"
         left = plan.legacy_after
         if left:
-            yield f"{counted(left, 'host')} still without cpu_dedicated_set"
+            yield f"{counted(left, 'host')} still pinning to VCPU"
         elif plan.legacy_before:
             yield "no host pins to VCPU any more"
 
@@ -205,6 +218,7 @@ class _Shown:
             "plan": self.plan,
             "ways": _WAYS,
             "procedure": PROCEDURE if any(step.turns for step in self.plan.steps) else (),
+            "failure": FAILURE,
             "sections": [_section(step, names, before) for step in self.plan.steps],
         }
 
@@ -252,6 +266,7 @@ def _turn(turn: HostTurn, names: Mapping[str, str]) -> Data:
             for move in turn.moves
         ],
         "reshaped": turn.reshaped,
+        "short": [{"id": each, "name": names.get(each, each)} for each in turn.short],
         "reboots": [{"id": each, "name": names.get(each, each)} for each in turn.reboots],
         "expected": dict(turn.inventory),
     }
@@ -306,7 +321,8 @@ def _section(step: Step, names: Mapping[str, str], before: Mapping[str, HostConf
             [_reboot(each, names) for turn in step.turns for each in turn.reboots],
             "shell",
         ),
-        _Block("room", (_room(step.room),) if step.room else ()),
+        _block("short", [_short(turn, names) for turn in step.turns if turn.short]),
+        _Block("room", (_room(step.room),) if step.room and step.turns and not step.note else ()),
     )
     return _Section(title, tuple(block for block in blocks if block.lines))
 
@@ -330,6 +346,11 @@ def _move(move: Move) -> tuple[str, ...]:
 def _reboot(server: str, names: Mapping[str, str]) -> tuple[str]:
     told = f"openstack server reboot --hard --wait {shlex.quote(server)}"
     return (f"{told} # {names.get(server, server)}",)
+
+
+def _short(turn: HostTurn, names: Mapping[str, str]) -> tuple[str]:
+    told = ", ".join(names.get(each, each) for each in turn.short)
+    return (f"{turn.host}: more CPUs than PCPU allocated have {told}; allocation_audit says more",)
 
 
 _Told = t.TypeVar("_Told", str, tuple[str, ...])
@@ -357,6 +378,10 @@ def _lines(before: HostConfig, after: HostConfig | None) -> tuple[str, ...]:
             lines.append(f"{name} = {value}")
         elif now[key]:
             lines.append(f"# remove {name} = {now[key]}")
+    for stray in before.strays:
+        if stray not in after.strays:
+            lines = sections.setdefault(stray.section, [])
+            lines.append(f"# remove {stray.key}, which Nova does not read here ({stray.where})")
     return tuple(
         line for section, lines in sections.items() if lines for line in (f"[{section}]", *lines)
     )
@@ -367,8 +392,8 @@ def _amounts(amounts: Mapping[str, int]) -> str:
 
 
 def _expected(turn: HostTurn) -> str:
-    moved = f"; {counted(turn.reshaped, 'server')} moved from VCPU to PCPU"
-    return f"{_amounts(turn.inventory)}{moved if turn.reshaped else ''}"
+    turned = f"; VCPU allocations that become PCPU: {turn.reshaped}" if turn.reshaped else ""
+    return f"{_amounts(turn.inventory)}{turned}"
 
 
 def _room(room: Mapping[str, int]) -> str:

@@ -364,14 +364,14 @@ def test_blocked_by_computes_that_are_too_old_for_the_next_release() -> None:
     old = HostClass(dataclasses.replace(first.host, release="23.2.2"), first.names)
     fleet = dataclasses.replace(fleet, classes=(old, *fleet.classes[1:]))
     plan = planned(fleet, release="29.4.0", hosts=[], leave=["cmp-0"])
-    assert [(b.constraint, b.hosts) for b in plan.blockers] == [("leave", ("cmp-0",))]
+    assert [(b.constraint, b.hosts) for b in plan.blockers] == [("release", ("cmp-0",))]
     assert not plan.steps
 
 
 def test_blocked_by_pinned_servers_on_a_host_to_leave() -> None:
     fleet = a_fleet(*TWO, on=[(0, DEDICATED), (1, DEDICATED)])
     plan = planned(fleet, leave=["cmp-1"])
-    assert [(b.constraint, b.hosts) for b in plan.blockers] == [("leave", ("cmp-1",))]
+    assert [(b.constraint, b.hosts) for b in plan.blockers] == [("fallback", ("cmp-1",))]
     assert kinds(plan) == ["reconfigure"]
     kept = planned(fleet, leave=["cmp-1"], disable_fallback=False)
     assert kept.complete
@@ -381,7 +381,7 @@ def test_blocked_by_pinned_servers_on_a_host_to_leave() -> None:
 def test_the_fallback_stays_where_a_flavor_needs_it() -> None:
     fleet = a_fleet(*TWO, on=[(0, ISOLATE)])
     plan = planned(fleet, hosts=[])
-    assert constraints(plan) == ["flavor", "leave"]
+    assert constraints(plan) == ["fallback", "fallback"]
     assert "without the fallback query no host is left for isolate" in plan.blockers[0].text
 
 
@@ -403,3 +403,16 @@ def test_servers_move_once_and_to_hosts_that_had_their_turn() -> None:
             moves = [move for turn in step.turns for move in turn.moves]
             assert {move.target for move in moves} <= done
         done |= set(step.hosts)
+
+
+def test_servers_that_the_reshape_gives_too_little_are_told() -> None:
+    plan = planned(a_fleet(*TWO, on=[(0, EMULATOR)] * 4))
+    turns = [turn for step in plan.steps for turn in step.turns]
+    stayed = sum(turn.reshaped for turn in turns)
+    assert sum(len(turn.short) for turn in turns) == stayed > 0
+
+
+def test_a_flavor_that_nobody_uses_and_that_loses_its_last_host_is_told() -> None:
+    plan = planned(a_fleet(*TWO, flavors=(DEDICATED, ISOLATE), on=[(0, DEDICATED)]))
+    assert plan.lost == ("isolate",)
+    assert plan.complete

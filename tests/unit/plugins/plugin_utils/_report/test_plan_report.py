@@ -83,6 +83,7 @@ def test_the_json_has_each_hosts_part(host: dict[str, t.Any], pinned: dict[str, 
             }
         ],
         "reshaped": 0,
+        "short": [],
         "reboots": [],
         "expected": {"PCPU": 2},
     }
@@ -144,7 +145,7 @@ def test_hosts_whose_servers_nobody_told_of_are_a_warning(
 def test_nothing_to_do_is_complete_without_steps(
     host: dict[str, t.Any], pinned: dict[str, t.Any]
 ) -> None:
-    given = Sources("34.0.0", {"a": host}, flavors=[pinned], servers=[])
+    given = Sources("34.0.0", {"a": {**host, "release": "34.0.0"}}, flavors=[pinned], servers=[])
     given = dataclasses.replace(given, disable_fallback_pcpu_query=True)
     result = upgrade_plan(given, {"format": 1}, Output("warning"))
     assert (result["status"], result["plan"]["steps"]) == (0, [])
