@@ -150,6 +150,8 @@ class Cloud:
         new = Resident(
             consumer, asked.flavor, asked.image, asked.guest, outcome.fitted, outcome.allocation
         )
+        if consumer in self.leaving:
+            new = dataclasses.replace(new, status=self.leaving[consumer].old.status)
         seen = compute.allocated(self.hosts[name], outcome.allocation)
         result = compute.enter(seen, new)
         if result.refusal:

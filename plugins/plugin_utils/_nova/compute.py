@@ -124,6 +124,9 @@ def misfits(fresh: HostView, before: HostView, residents: Sequence[Resident]) ->
             after = cells
             if cells is not None and each.holder is not None:
                 after = usage.take(cells, each.holder, fresh.release)
+            mine = moved.get(each.consumer, each.allocation)
+            if any(mine.get(name) and name not in offered for name in CPU_CLASSES):
+                raise NovaError("PlacementPciException", "a class that it holds is gone")
             if due and _overfull(offered, amounts, (each,), moved):
                 raise NovaError("ReshapeFailed", "there is too little for it")
         except NovaError:
@@ -286,14 +289,14 @@ def _reported(
         for each in held:
             if each.consumer in moved:
                 used = _sum(_sum(used, each.allocation, -1), moved[each.consumer])
-        problem = _in_use(old, offered, used) or _overfull(offered, used, held, moved)
+        problem = _in_use(offered, used) or _overfull(offered, used, held, moved)
         if problem:
             raise NovaError("ReshapeFailed", problem)
     vcpus = offered.get("VCPU")
     if vcpus and vcpus.reserved > vcpus.total:
         text = f"{vcpus.reserved} VCPU are reserved, but there are {vcpus.total}"
         raise NovaError("ResourceProviderSyncFailed", text)
-    problem = _in_use(old, offered, used)
+    problem = _in_use(offered, used)
     if problem and seen.release.dies_of_inventory_in_use:
         raise NovaError("PlacementPciException", problem)
     provider = Provider(
@@ -356,10 +359,11 @@ def reshaped(residents: Sequence[Resident], leaving: Sequence[Leaving] = ()) -> 
     return moved
 
 
-def _in_use(old: Provider, offered: Mapping[str, Inventory], used: Amounts) -> str:
-    """Say which class Placement would not give up; "" for none."""
-    for name in sorted(used):
-        if used[name] and name in old.inventories and name not in offered:
+def _in_use(offered: Mapping[str, Inventory], used: Amounts) -> str:
+    """Say which class Placement would not give up; "" for none. It has every class that is
+    allocated, whatever the options of today say."""
+    for name in CPU_CLASSES:
+        if used.get(name) and name not in offered:
             return f"{name} leaves the inventory, but {used[name]} are allocated"
     return ""
 

@@ -38,6 +38,8 @@ class Resident:
     """Where that sits; None where there is none, or where nobody told."""
     allocation: Mapping[str, int]
     """What it holds in Placement on this host, by resource class."""
+    status: str = "ACTIVE"
+    """Nova's status of it."""
 
     @property
     def pinned(self) -> bool:
@@ -71,17 +73,29 @@ class Leaving(t.NamedTuple):
 def resident(server: Server, release: Release) -> Resident:
     """Account for a server as a host of the given release does.
 
-    An allocation that nobody told is left empty.
+    An allocation that nobody told is left empty. Pins count more than a flavor that asks for none,
+    as where an unknown image asked for them; pins that leave out pinned vCPUs tell nothing.
     """
     try:
         guest = constraints.guest(server.flavor, server.image, release)
     except NovaError:
         # The server exists, whatever the API would say of its flavor today.
         guest = _guest_of(server)
+    places = server.places or ()
+    if any(place.pins for place in places) and not (guest and any(c.pinned for c in guest.cells)):
+        guest = _guest_of(server)
     holder = None
-    if guest and server.places and len(server.places) == len(guest.cells):
-        holder = placed(guest, server.places)
-    return Resident(server.id, server.flavor, server.image, guest, holder, server.allocation or {})
+    if guest and len(places) == len(guest.cells) and _complete(guest, places):
+        holder = placed(guest, places)
+    allocation = server.allocation or {}
+    return Resident(
+        server.id, server.flavor, server.image, guest, holder, allocation, server.status
+    )
+
+
+def _complete(guest: Guest, places: tuple[CellPlace, ...]) -> bool:
+    pairs = zip(guest.cells, places, strict=True)
+    return all(not cell.pcpuset & ~mask(place.pins) for cell, place in pairs)
 
 
 def placed(guest: Guest, places: tuple[CellPlace, ...]) -> Placed:

@@ -312,32 +312,30 @@ def _claimed(
         usage.check(seen.books, fitted, seen.release)
     except NovaError as error:
         return _refused("claim", error.text, error.name)
-    return _spawned(asked, seen) or _booted(query, asked, fitted)
+    problem = unbuildable(asked.guest, asked.flavor, seen)
+    if problem:
+        return _refused("driver", problem.text, problem.name)
+    return _booted(query, asked, fitted)
 
 
-def _spawned(asked: Asked, seen: HostView) -> Outcome | None:
-    """Refuse what the driver cannot build: nowhere to put shared emulator threads.
+def unbuildable(guest: Guest | None, flavor: Flavor, seen: HostView) -> NovaError | None:
+    """Say what the driver fails with: there is nowhere to put shared emulator threads.
 
     Computes from before Train are not judged: their set was not read at start either.
 
     Source: ``nova/virt/libvirt/driver.py``, ``_get_guest_numa_config``,
     ``_get_guest_memory_backing_config``.
     """
-    shares = asked.guest is not None and asked.guest.emulator_threads_policy == "share"
+    shares = guest is not None and guest.emulator_threads_policy == "share"
     if not shares or not seen.release.dedicated_set:
         return None
     shared = startup.cpu_option(seen.host.config.cpu_shared_set, "[compute] cpu_shared_set")
     if shared is not None and not shared & seen.host.topology.online:
-        return _refused("driver", "no CPU of [compute] cpu_shared_set is online", "Invalid")
-    if (
-        shared is None
-        and seen.release.literal_realtime_mask
-        and constraints.realtime_on(asked.flavor)
-    ):
-        return _refused(
-            "driver",
-            "realtime with emulator policy share needs [compute] cpu_shared_set",
+        return NovaError("Invalid", "no CPU of [compute] cpu_shared_set is online")
+    if shared is None and seen.release.literal_realtime_mask and constraints.realtime_on(flavor):
+        return NovaError(
             "RealtimeMaskNotFoundOrInvalid",
+            "realtime with emulator policy share needs [compute] cpu_shared_set",
         )
     return None
 

@@ -12,6 +12,7 @@ import dataclasses
 import re
 import typing as t
 
+from .._nova import compute
 from .._nova.resident import Resident
 from .._nova.schedule import settle
 from .._rules import servers
@@ -122,6 +123,9 @@ class Mover:
             outcome.fitted,
             outcome.allocation,
         )
+        claim = compute.enter(compute.allocated(seen, outcome.allocation), there)
+        if claim.refusal:
+            return Landing(name, dedicates, f"claim: {claim.refusal}", boots=False)
         wrong = findings(servers.after_move(case, seen, there), "")
         problem = f"takes it, and then {wrong[0].code}: {wrong[0].what}" if wrong else ""
         return Landing(name, dedicates, problem, boots=True)

@@ -13,6 +13,8 @@ from .._nova import compute, inventory
 from .._nova.errors import NovaError
 from .._nova.schedule import HostView, view
 from .._rules import host_sets
+from .._rules.audit import errors, findings
+from .._rules.cases import host_case
 from .cpu_sets import CpuRoles, target_config
 
 if t.TYPE_CHECKING:
@@ -21,6 +23,11 @@ if t.TYPE_CHECKING:
     from .._model.host import Fleet, Host
     from .._nova.cloud import Cloud
     from .._nova.resident import Resident
+
+
+_WORKED_OUT = (
+    "move to cpu_shared_set and cpu_dedicated_set, which upgrade_plan and render_config work out"
+)
 
 
 class Phase(enum.StrEnum):
@@ -138,6 +145,10 @@ def _conversion(seen: HostView, residents: Sequence[Resident]) -> str:
     if not seen.release.dedicated_set:
         return "upgrade nova-compute to Train or newer, with its options as they are"
     then = converted(seen)
+    refused = errors(findings(host_case(then), f"host {then.name}"))
+    if refused:
+        codes = ", ".join(dict.fromkeys(each.code for each in refused))
+        return f"{_WORKED_OUT} (against plain halves: {codes})"
     problem = _problem(compute.start(then, residents, seen))
     sets = " and ".join(
         f"{name} = {value}"

@@ -150,7 +150,7 @@ def _ready(case: ServerCase) -> Iterator[str]:
     """Say what a server waits for before the API moves it."""
     status, consumer = case.server.status, case.server.id
     if status == "VERIFY_RESIZE":
-        yield f"openstack server resize confirm {consumer}  # or revert"
+        yield f"openstack server migration confirm {consumer}  # or revert"
     elif status not in MIGRATED:
         yield f"bring the server from {status} to {' or '.join(MIGRATED)}"
 
@@ -166,7 +166,7 @@ def _migrate(case: ServerCase, host: str) -> tuple[str, ...]:
     command = "openstack --os-compute-api-version 2.56 server migrate --wait"
     return (
         f"{command} --host {shlex.quote(host)} {consumer}",
-        f"openstack server resize confirm {consumer}",
+        f"openstack server migration confirm {consumer}",
     )
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import typing as t
 
 from .._model.host import HostClass
@@ -20,7 +21,8 @@ if t.TYPE_CHECKING:
 def targets(fleet: Fleet, goal: Goal) -> dict[str, HostConfig]:
     """Work out the options of every host that the goal selects, class by class.
 
-    Servers do not keep CPUs dedicated here: those that cannot stay are moved by the plan.
+    They are judged at the release that the hosts have by then. Servers keep no CPU dedicated here:
+    those that cannot stay are moved by the plan.
 
     Raises ``InputError`` for a wish that a host cannot meet, and for what nova-compute or a rule
     at ``error`` refuses.
@@ -34,6 +36,8 @@ def targets(fleet: Fleet, goal: Goal) -> dict[str, HostConfig]:
                 wanted[index].append(name)
         for index, names in wanted.items():
             target = Target(goal.hosts[index].wanted)
-            config = propose(HostClass(each.host, tuple(names)), target).then.config
+            release = goal.release or each.host.release
+            host = dataclasses.replace(each.host, release=release)
+            config = propose(HostClass(host, tuple(names)), target).then.config
             found.update(dict.fromkeys(names, config))
     return found

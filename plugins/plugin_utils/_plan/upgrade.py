@@ -17,11 +17,13 @@ import typing as t
 
 from .._model.flavor import NO_IMAGE
 from .._nova import compute, usage
+from .._nova.errors import NovaError
 from .._nova.releases import older, path
 from .._nova.releases import release as release_of
+from .._nova.startup import cpu_option
 from .._rules.cases import telling
-from .._rules.restarts import own_cpus
-from .._rules.servers import occupying
+from .._rules.restarts import floats_anew, not_again, own_cpus
+from .._rules.servers import MOVING, occupying
 from . import advisories
 from .clouds import cloud_of
 from .steps import Blocker, HostTurn, Kind, Move, Plan, Step
@@ -39,6 +41,9 @@ if t.TYPE_CHECKING:
     from .._nova.schedule import Asked, HostView
 
 DEPRECATED = ("vcpu_pin_set", "reserved_host_cpus")
+MOVED = ("ACTIVE", "SHUTOFF")
+"""Statuses in which Nova migrates a server."""
+
 ATTEMPTS = 2
 """Other orders that are tried where the first one leads nowhere."""
 
@@ -95,7 +100,7 @@ class _Planner:
         self.targets = {
             name: config
             for name, config in targets.items()
-            if config != self.cloud.hosts[name].host.config and name not in goal.leave
+            if name not in goal.leave and not _same(config, self.cloud.hosts[name].host.config)
         }
         self.rank = self._ranks()
         """Where servers move first, so that they move once: to hosts that had their last turn, then
@@ -105,8 +110,8 @@ class _Planner:
         options = [self.cloud.hosts[name].host.config for name in self.stale]
         self.gone = [n for n in DEPRECATED if any(getattr(each, n) for each in options)]
         self.names = {server.id: server.name for server in fleet.servers}
-        self.status = {server.id: server.status for server in fleet.servers}
-        self.unconfirmed = {s.host for s in fleet.servers if s.status == "VERIFY_RESIZE"}
+        self.moving = _moving(fleet)
+        """Hosts that a server is moving to or from, with what has to be done first."""
         self.steps: list[Step] = []
         self.blockers: list[Blocker] = []
         self.wanted: dict[t.Any, _Wanted] = {}
@@ -353,8 +358,9 @@ class _Planner:
             if untold:
                 return untold
         fresh = self.cloud.empty(host)
-        # Those whose pins Nova would not miss, but nobody would keep free any more.
-        lost = [e for e in residents if changes and fresh.sets and _outside(e, fresh.sets.pinnable)]
+        # Those that Nova would not miss at once: by pins that nobody keeps free, or at their next
+        # start.
+        lost = [each for each in residents if changes and _lost(each, fresh, seen)]
         start = None if lost else self.cloud.start(host)
         moves: list[Move] = []
         if start is None or not start.clean:
@@ -387,7 +393,7 @@ class _Planner:
             _totals(start.seen),
             len(start.moved),
             tuple(e.consumer for e in stay if e.consumer in start.moved and _short(e, start.seen)),
-            tuple(e.consumer for e in stay if _floats_anew(e, seen, start.seen)),
+            tuple(e.consumer for e in stay if changes and floats_anew(e, seen, start.seen)),
         )
 
     def _untold(self, name: str, residents: Sequence[Resident]) -> _Problem | None:
@@ -395,9 +401,7 @@ class _Planner:
         if not all(each.located for each in residents):
             text = "pins of servers are unknown: give domain XML or a dump of Nova's database"
             return _Problem("server", text)
-        if name in self.unconfirmed:
-            return _Problem("server", "a server waits in VERIFY_RESIZE: confirm or revert it first")
-        return None
+        return _Problem("server", self.moving[name]) if name in self.moving else None
 
     def _wrong(self, name: str, *, changes: bool) -> _Problem | None:
         """Say what would be wrong for the flavors in use once a host has had its turn."""
@@ -439,6 +443,9 @@ class _Planner:
         """Migrate a server to the first host that takes it on the right class."""
         wanted = self.wanted.get(_key(each.flavor, each.image))
         label = self.names.get(each.consumer, each.consumer)
+        if each.status not in MOVED:
+            text = f"server {label} cannot stay, nor move while it is {each.status}"
+            return _Problem("server", text)
         takes = wanted.takes - {source, *batch} if wanted else set()
         while takes:
             name = min(takes, key=self.rank.__getitem__)
@@ -467,8 +474,7 @@ class _Planner:
 
     def _live(self, each: Resident) -> bool:
         """Say whether a server is to be migrated live, and can be."""
-        runs = self.status.get(each.consumer, "ACTIVE") == "ACTIVE"
-        return self.goal.live and runs and self.cloud.live_refusal(each) is None
+        return self.goal.live and each.status == "ACTIVE" and self.cloud.live_refusal(each) is None
 
     # The end.
 
@@ -548,8 +554,25 @@ def _repairable(seen: HostView) -> bool:
     return seen.fault is not None and seen.release.dedicated_set
 
 
-def _outside(resident: Resident, pinnable: int) -> bool:
-    return bool(own_cpus(resident) & ~pinnable)
+def _lost(resident: Resident, fresh: HostView, before: HostView) -> bool:
+    """Say whether a server stays on a host, but not with what it needs there."""
+    if fresh.sets is None:
+        return False
+    outside = own_cpus(resident) & ~fresh.sets.pinnable
+    return bool(outside or (not_again(resident, fresh) and not not_again(resident, before)))
+
+
+def _moving(fleet: Fleet) -> dict[str, str]:
+    """Name what is under way on each host: a server that moves there, or a migration's share."""
+    found = {
+        each.host: f"server {each.name} is in {each.status}: let that end, confirm or revert it"
+        for each in fleet.servers
+        if each.status in MOVING
+    }
+    if found:
+        text = "a consumer that is no server holds CPUs there, as a migration under way does"
+        found |= {each.host: text for each in fleet.allocations if each.host not in found}
+    return found
 
 
 def _short(resident: Resident, seen: HostView) -> bool:
@@ -557,11 +580,25 @@ def _short(resident: Resident, seen: HostView) -> bool:
     return occupying(resident, seen).bit_count() > resident.allocation.get("PCPU", 0)
 
 
-def _floats_anew(resident: Resident, before: HostView, after: HostView) -> bool:
-    """Say whether a running server keeps floating over CPUs that are not the shared ones."""
-    floats = resident.guest is None or any(cell.cpuset for cell in resident.guest.cells)
-    changed = before.sets and after.sets and before.sets.shared != after.sets.shared
-    return bool(floats and changed)
+def _same(config: HostConfig, other: HostConfig) -> bool:
+    """Say whether options come to the same, however their lists are spelled."""
+    try:
+        first, second = (
+            [
+                cpu_option(value, "")
+                for value in (each.vcpu_pin_set, each.cpu_shared_set, each.cpu_dedicated_set)
+            ]
+            for each in (config, other)
+        )
+    except NovaError:
+        return False
+    rest = (
+        dataclasses.replace(
+            each, vcpu_pin_set="", cpu_shared_set="", cpu_dedicated_set="", origins={}
+        )
+        for each in (config, other)
+    )
+    return first == second and next(rest) == next(rest)
 
 
 def _deprecated(config: HostConfig) -> bool:

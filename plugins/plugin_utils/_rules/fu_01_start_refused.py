@@ -88,7 +88,7 @@ def _of_servers(case: RestartCase, effect: str) -> Iterator[Detail]:
         yield Detail(
             f"no CPU is shared, but {restarts.servers(floating, 'float')}",
             effect,
-            _with_shared(case, sets) + "\n(or first: " + _moved(floating) + ")",
+            _with_shared(case, sets) + "\n(or first: " + restarts.moves(floating) + ")",
             case.host.config.where("cpu_dedicated_set"),
         )
     pinned = tuple(each for each in refused if each not in floating)
@@ -96,9 +96,9 @@ def _of_servers(case: RestartCase, effect: str) -> Iterator[Detail]:
         yield Detail(
             f"no CPU is dedicated, but {restarts.servers(pinned, 'are', 'is')} pinned",
             effect,
-            restarts.keeping(case, sets) + "\n(or first: " + _moved(pinned) + ")"
+            restarts.keeping(case, sets) + "\n(or first: " + restarts.moves(pinned) + ")"
             if restarts.held(case)
-            else _moved(pinned),
+            else restarts.moves(pinned),
             case.host.config.where("cpu_shared_set"),
         )
 
@@ -125,10 +125,6 @@ def _with_shared(case: RestartCase, sets: CpuSets) -> str:
     if dedicated & ~shared != sets.dedicated:
         options["cpu_dedicated_set"] = dedicated & ~shared
     return host_sets.snippet(**options)
-
-
-def _moved(residents: tuple[Resident, ...]) -> str:
-    return restarts.commands("migrate", residents)
 
 
 RULE = Rule(

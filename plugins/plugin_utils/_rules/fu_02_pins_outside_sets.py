@@ -46,7 +46,7 @@ def _check(case: RestartCase) -> Iterator[Detail]:
             f"CPU {to_text(lost)} would not be dedicated, but "
             f"{restarts.servers(losers, 'are', 'is')} pinned there",
             effect,
-            f"{restarts.keeping(case, sets)}\n(or first: {restarts.commands('migrate', losers)})",
+            f"{restarts.keeping(case, sets)}\n(or first: {restarts.moves(losers)})",
             restarts.where_pinned(case),
         )
     if name == "CPUPinningInvalid":
@@ -54,7 +54,7 @@ def _check(case: RestartCase) -> Iterator[Detail]:
         yield Detail(
             f"two servers hold the same CPU: {restarts.servers(twice)}",
             effect,
-            restarts.commands("migrate", twice[1:]),
+            restarts.moves(twice[1:]),
         )
 
 

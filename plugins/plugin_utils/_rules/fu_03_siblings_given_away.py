@@ -49,7 +49,7 @@ def _check(case: RestartCase) -> Iterator[Detail]:
         f"{restarts.servers(losers, 'keep')} CPU {to_text(lost)} "
         f"free, which would be {f'shared ({to_text(shared)})' if shared else 'left to the host'}",
         effect,
-        f"{restarts.keeping(case, sets)}\n(or first: {restarts.commands('migrate', losers)})",
+        f"{restarts.keeping(case, sets)}\n(or first: {restarts.moves(losers)})",
         restarts.where_pinned(case),
         None if shared else Severity.WARNING,
     )

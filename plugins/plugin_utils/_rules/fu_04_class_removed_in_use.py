@@ -61,7 +61,7 @@ def _of_class(case: RestartCase, provider: Provider, name: str, effect: str) -> 
     told, fixes = [], [f"keep {_OPTIONS.get(name, 'the option')} as it is"]
     if keepers:
         told.append(f"{restarts.servers(keepers, 'hold')} {held}")
-        fixes.append(f"first: {restarts.commands('migrate', keepers)}")
+        fixes.append(f"first: {restarts.moves(keepers)}")
     if others > 0:
         told.append(f"consumers that are no servers here hold {others}")
         fixes.append("first: nova-manage placement audit --verbose, and delete what is left over")

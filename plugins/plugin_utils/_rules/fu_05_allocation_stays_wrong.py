@@ -56,7 +56,7 @@ def _check(case: RestartCase) -> Iterator[Detail]:
             f"{restarts.servers(stuck, 'are', 'is')} pinned, and VCPU is allocated all the same",
             "Placement counts shared CPUs for them, and offers their dedicated ones again; "
             "cpu_shared_set cannot be removed while they are there",
-            restarts.commands("migrate", stuck) + "\n(to hosts that have PCPU)",
+            restarts.moves(stuck) + "\n(to hosts that have PCPU)",
         )
 
 
@@ -66,7 +66,7 @@ def _short(case: RestartCase, found: list[Resident], when: str) -> Detail:
     return Detail(
         f"the reshape gives {got} PCPU to {restarts.servers(found)}; {hold} CPUs are held",
         "Placement offers PCPU that no NUMA cell has: boots that it lets pass fail in the fit",
-        f"{restarts.commands('migrate', found)}\n({when})",
+        f"{restarts.moves(found)}\n({when})",
     )
 
 

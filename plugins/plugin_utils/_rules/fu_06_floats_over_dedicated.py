@@ -12,9 +12,13 @@ Source: ``nova/virt/libvirt/driver.py``, ``_get_guest_numa_config``.
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import operator
 import typing as t
 
 from ...module_utils._read.cpu_list import to_text
+from .._nova.schedule import view
 from . import restarts
 from .examples import a_guest, a_restart, legacy, new_style
 from .rule import Detail, RestartCase, Rule, Severity
@@ -24,15 +28,20 @@ if t.TYPE_CHECKING:
 
 
 def _check(case: RestartCase) -> Iterator[Detail]:
-    sets, before = restarts.sets(case), case.before.sets
-    if case.start.refusal or sets is None or before is None:
+    if case.start.refusal:
         return
-    crossed = before.shared & sets.dedicated
-    found = [each for each in case.residents if not each.pinned or restarts.floats(each)]
-    if not crossed or not found:
+    after = view(dataclasses.replace(case.host, usage=(), allocated={}))
+    crossing = {
+        each.consumer: cpus
+        for each in case.residents
+        if (cpus := restarts.floats_anew(each, case.before, after))
+    }
+    found = [each for each in case.residents if each.consumer in crossing]
+    if not found:
         return
+    crossed = functools.reduce(operator.or_, crossing.values())
     yield Detail(
-        f"{restarts.servers(found, 'float')} over CPU "
+        f"{restarts.servers(found, 'float', 'floats')}, or their emulator threads do, over CPU "
         f"{to_text(crossed)}, which become{'s' if crossed.bit_count() == 1 else ''} dedicated",
         "until a hard reboot or a move they take time from the servers that are pinned there",
         restarts.commands("reboot --hard", found) + "\n(after the restart)",

@@ -4,7 +4,8 @@
 """It is not known which servers are there, or where they are pinned.
 
 Whether nova-compute goes on with other sets hangs on the CPUs that its servers hold. Where nobody
-told, nothing here says that the restart is safe.
+told, nothing here says that the restart is safe. It is an info where servers are given, though none
+of this host, and nothing is known to be pinned there: the host is then taken to be empty.
 
 Source: ``nova/compute/resource_tracker.py``, ``_update_usage_from_instances``.
 """

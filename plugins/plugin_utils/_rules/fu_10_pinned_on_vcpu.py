@@ -33,7 +33,7 @@ def _check(case: ServerCase) -> Iterator[Detail]:
             f"{servers.told(due)} is right",
             f"Placement counts {held.get('PCPU', 0)} of the {taken} dedicated CPUs that it "
             "occupies; cpu_shared_set cannot go, and no restart moves the server to PCPU",
-            "migrate it to a host that gives it PCPU",
+            "migrate it to a host where it takes the right class",
         )
 
 

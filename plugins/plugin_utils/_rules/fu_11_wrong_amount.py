@@ -29,7 +29,7 @@ def _check(case: ServerCase) -> Iterator[Detail]:
     less = any(held.get(name, 0) < amount for name, amount in due.items())
     yield Detail(
         f"the server holds {servers.told(held)}, where {servers.told(due)} is right"
-        + (", as the reshape left it" if _reshaped(case, held) else ""),
+        + (", as a reshape would leave it" if _reshaped(case, held) else ""),
         f"Placement shows {'more' if less else 'fewer'} free CPUs of the host than there are"
         + ("; guests that it sends there fail in the NUMA fit" if less else ""),
         "migrate it: the allocation is made anew",

@@ -28,7 +28,7 @@ if t.TYPE_CHECKING:
 def _check(case: HostCase) -> Iterator[Detail]:
     machine, config = case.host.topology, case.host.config
     managed = case.release.power_management and config.cpu_power_management
-    for option, _value in hosts.read_options(case):
+    for option, value in hosts.read_options(case):
         if option == "cpu_shared_set" and config.vcpu_pin_set:
             continue
         exempt = managed and option == "cpu_dedicated_set"
@@ -37,7 +37,7 @@ def _check(case: HostCase) -> Iterator[Detail]:
         lost = listed & ~known
         if lost:
             offline, absent = lost & machine.present, lost & ~machine.present
-            hint = _hint(machine, absent)
+            hint = _hint(machine, absent, value)
             yield Detail(
                 f"{option} lists {_told(offline, absent, machine)}" + (f"; {hint}" if hint else ""),
                 "each report of resources and each build of a guest fails: Invalid; the service "
@@ -66,11 +66,16 @@ def _fix(option: str, rest: int, offline: int) -> str:
     return f"{wanted}\n(or: chcpu -e {to_text(offline)})" if offline else wanted
 
 
-def _hint(machine: Topology, absent: int) -> str:
-    """Guess at a lost comma: split an id into two that exist, thread siblings first."""
+def _hint(machine: Topology, absent: int, value: str) -> str:
+    """Guess at a lost comma: split an id into two that exist, thread siblings first.
+
+    Only an id that is an item of its own can have lost one; those of a range have not.
+    """
+    items = {item.strip() for item in value.split(",")}
     guesses = []
-    for cpu in ids(absent):
-        digits = str(cpu)
+    for digits in map(str, ids(absent)):
+        if digits not in items:
+            continue
         pairs = [(digits[:cut], digits[cut:]) for cut in range(1, len(digits))]
         known = [
             (int(left), int(right))
@@ -80,7 +85,7 @@ def _hint(machine: Topology, absent: int) -> str:
         if known:
             siblings = [pair for pair in known if any(_both(core, *pair) for core in machine.cores)]
             left, right = (siblings or known)[0]
-            guesses.append(f"'{left},{right}' for {cpu}")
+            guesses.append(f"'{left},{right}' for {digits}")
     # A guess about many ids is none: the list is of another machine.
     return f"perhaps a lost comma: {', '.join(guesses)}" if 0 < len(guesses) <= 2 else ""
 

@@ -56,10 +56,21 @@ def split(case: HostCase, among: int) -> str:
 def halves(topology: Topology, among: int, pinned: int) -> tuple[int, int]:
     """Share CPUs out to both sets: a core of each cell is shared, the rest dedicated.
 
-    CPUs that guests are ``pinned`` to become dedicated.
+    CPUs that guests are ``pinned`` to become dedicated, and a core is left to the host.
     """
+    among &= ~_of_host(topology, among, pinned)
     shared = first_cores(topology, among & ~pinned)
     return shared, among & ~shared
+
+
+def _of_host(topology: Topology, among: int, pinned: int) -> int:
+    """Choose the host's core: that of CPU 0, else, where it has no other, the first free one."""
+    boot = whole_cores(topology, 1)
+    if not boot & pinned:
+        return boot if among & ~boot else 0
+    if topology.online & ~among:
+        return 0
+    return next((core for core in topology.cores if core & among and not core & pinned), 0)
 
 
 def pinned_cpus(case: HostCase) -> int:

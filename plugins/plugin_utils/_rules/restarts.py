@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import typing as t
 
-from ...module_utils._read.cpu_list import mask, to_text
+from ...module_utils._read.cpu_list import mask, parse_nova, to_text
 from .._nova import inventory
 from .._nova.errors import NovaError
 from .._nova.releases import release as release_of
+from .._nova.schedule import unbuildable
 from . import host_sets
 
 if t.TYPE_CHECKING:
@@ -18,6 +19,7 @@ if t.TYPE_CHECKING:
 
     from .._nova.inventory import CpuSets
     from .._nova.resident import Resident
+    from .._nova.schedule import HostView
     from .rule import RestartCase
 
 PIN_ERRORS = ("CPUPinningUnknown", "CPUPinningInvalid")
@@ -30,6 +32,9 @@ STALE = (
     "nova-compute runs, but each of its updates fails: {}; scheduler and Placement keep what they "
     "knew of the host before, and boots that they send fail there"
 )
+
+AT_REST = ("SHUTOFF", "SHELVED", "SHELVED_OFFLOADED", "DELETED", "SOFT_DELETED")
+"""Statuses of servers that run nothing on their host."""
 
 SHOWN = 5
 """Servers that a list names; it counts the rest."""
@@ -100,6 +105,41 @@ def floats(resident: Resident) -> int:
     return sum(cell.floating_count for cell in cells)
 
 
+def not_again(resident: Resident, seen: HostView) -> str:
+    """Say why a server could not be started again on a host with the options of ``seen``, though
+    it runs on; "" where it could.
+
+    Source: ``nova/virt/libvirt/driver.py``, ``_get_guest_numa_config``: a floating vCPU is bound to
+    the shared CPUs of its cell, and libvirt takes no empty list.
+    """
+    error = unbuildable(resident.guest, resident.flavor, seen)
+    if error:
+        return error.text
+    if resident.guest is None or resident.holder is None or seen.cells is None:
+        return ""
+    empty = {cell.id for cell in seen.cells if not cell.cpuset}
+    for cell, seat in zip(resident.guest.cells, resident.holder.seats, strict=True):
+        if cell.cpuset and seat.cell in empty:
+            return f"its cell {seat.cell} has no shared CPU for vCPUs that float"
+    return ""
+
+
+def floats_anew(resident: Resident, before: HostView, after: HostView) -> int:
+    """List the CPUs that vCPUs or emulator threads of a running server float over, and that become
+    dedicated (bitmask). Those of a host that served nothing before are not known: all that do."""
+    if after.sets is None or resident.status in AT_REST:
+        return 0
+    if before.sets is None:
+        return after.sets.dedicated if not resident.pinned or floats(resident) else 0
+    found = 0
+    if not resident.pinned or floats(resident):
+        found |= before.sets.shared & after.sets.dedicated
+    shares = resident.guest is not None and resident.guest.emulator_threads_policy == "share"
+    if shares and before.host.config.cpu_shared_set:
+        found |= parse_nova(before.host.config.cpu_shared_set) & after.sets.dedicated
+    return found
+
+
 def keeping(case: RestartCase, found: CpuSets) -> str:
     """Write the least change of the options that leaves every server the CPUs that it holds."""
     kept = held(case)
@@ -121,6 +161,11 @@ def servers(found: Iterable[Resident], verb: str = "", one: str = "") -> str:
     told = f"server{'s' if len(ids) > 1 else ''} {', '.join(ids[:SHOWN])}{more}"
     agreed = verb if len(ids) > 1 or not verb else one or f"{verb}s"
     return f"{told} {agreed}".rstrip()
+
+
+def moves(found: Iterable[Resident]) -> str:
+    """Write the commands that migrate servers."""
+    return f"{commands('migrate', found)}\n(then for each: openstack server migration confirm ID)"
 
 
 def commands(command: str, found: Iterable[Resident]) -> str:

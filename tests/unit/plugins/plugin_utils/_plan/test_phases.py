@@ -11,7 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.pinguard.nova.plugins.plugin_utils._model.flavor import NO_IMAGE, Flavor
-from ansible_collections.pinguard.nova.plugins.plugin_utils._model.host import Scheduler
+from ansible_collections.pinguard.nova.plugins.plugin_utils._model.host import (
+    Isolation,
+    Scheduler,
+)
 from ansible_collections.pinguard.nova.plugins.plugin_utils._model.server import (
     Allocation,
     CellPlace,
@@ -25,6 +28,8 @@ from ansible_collections.pinguard.nova.plugins.plugin_utils._plan.phases import 
     phase_of,
 )
 from ansible_collections.pinguard.nova.plugins.plugin_utils._rules import examples
+from ansible_collections.pinguard.nova.plugins.plugin_utils._rules.audit import errors, findings
+from ansible_collections.pinguard.nova.plugins.plugin_utils._rules.cases import host_case
 
 if t.TYPE_CHECKING:
     from ansible_collections.pinguard.nova.plugins.plugin_utils._model.host import Host
@@ -79,6 +84,27 @@ NOTHING = "nothing"
             [],
             Phase.LEGACY,
             "upgrade nova-compute to Train or newer, with its options as they are",
+        ),
+        (
+            examples.legacy(isolation=Isolation(domain=0xFEFEFEFE)),
+            [],
+            Phase.LEGACY,
+            "move to cpu_shared_set and cpu_dedicated_set, which upgrade_plan and render_config "
+            "work out (against plain halves: HC-67)",
+        ),
+        (
+            examples.a_host(),
+            [],
+            Phase.LEGACY,
+            "set [compute] cpu_shared_set = 1,8,17,24 and cpu_dedicated_set = "
+            "2-7,9-15,18-23,25-31, restart nova-compute",
+        ),
+        (
+            examples.a_host(),
+            [server(PINNED, (0, 1), VCPU=2)],
+            Phase.LEGACY,
+            "set [compute] cpu_shared_set = 3,8,19,24 and cpu_dedicated_set = "
+            "0-1,4-7,9-17,20-23,25-31, restart nova-compute",
         ),
         (examples.new_style(), [server(PINNED, (1, 2), PCPU=2)], Phase.NEW, NOTHING),
         (examples.new_style(), [server(FLOATING, VCPU=2)], Phase.NEW, NOTHING),
@@ -162,9 +188,14 @@ def test_a_legacy_host_that_does_its_next_step_is_new(
             cloud.place(f"u-{index}", asked, NAME, outcome)
     phase, step = told(cloud)
     assert phase is Phase.LEGACY
-    result = cloud.start(converted(cloud.hosts[NAME]))
-    assert step.startswith("set [compute] ") == result.clean
-    if result.clean:
+    then = converted(cloud.hosts[NAME])
+    refused = errors(findings(host_case(then), NAME))
+    result = cloud.start(then)
+    assert step.startswith("move to cpu_shared_set and cpu_dedicated_set, ") == bool(refused)
+    if refused:
+        assert refused[0].code in step
+    elif result.clean:
+        assert step.startswith("set [compute] ")
         assert told(cloud) == (Phase.NEW, NOTHING)
     else:
         assert step.startswith("migrate server")

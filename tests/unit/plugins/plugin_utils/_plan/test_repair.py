@@ -72,7 +72,7 @@ def test_a_server_moves_to_hosts_that_give_it_the_right_class_the_new_style_ones
     found = repair(audited({HOME: new_style(), "old": legacy(), "b": new_style()}, LANDED))
     assert (found.way, found.hosts, found.host_count) == ("migrate", ("b", "old"), 2)
     assert found.commands[0].endswith(f"server migrate --wait --host b {LANDED.id}")
-    assert found.commands[1] == f"openstack server resize confirm {LANDED.id}"
+    assert found.commands[1] == f"openstack server migration confirm {LANDED.id}"
 
 
 def test_an_isolate_server_goes_where_no_siblings_are_kept_or_to_a_legacy_host() -> None:
@@ -126,7 +126,7 @@ def test_a_flavor_that_is_the_cause_is_mended_and_the_server_resized() -> None:
     ("status", "first"),
     [
         ("ACTIVE", ()),
-        ("VERIFY_RESIZE", (f"openstack server resize confirm {LANDED.id}  # or revert",)),
+        ("VERIFY_RESIZE", (f"openstack server migration confirm {LANDED.id}  # or revert",)),
         ("PAUSED", ("bring the server from PAUSED to ACTIVE or SHUTOFF",)),
     ],
 )

@@ -323,7 +323,7 @@ def test_hosts_that_are_stuck_are_tried_first() -> None:
     ("changes", "text"),
     [
         ({"places": None}, "pins of servers are unknown"),
-        ({"status": "VERIFY_RESIZE"}, "waits in VERIFY_RESIZE"),
+        ({"status": "VERIFY_RESIZE"}, "is in VERIFY_RESIZE"),
     ],
 )
 def test_blocked_by_a_server(changes: dict[str, t.Any], text: str) -> None:
@@ -416,3 +416,67 @@ def test_a_flavor_that_nobody_uses_and_that_loses_its_last_host_is_told() -> Non
     plan = planned(a_fleet(*TWO, flavors=(DEDICATED, ISOLATE), on=[(0, DEDICATED)]))
     assert plan.lost == ("isolate",)
     assert plan.complete
+
+
+@pytest.mark.parametrize("status", ["SUSPENDED", "RESCUE", "ERROR", "PAUSED"])
+def test_blocked_by_a_server_that_cannot_stay_nor_be_migrated(status: str) -> None:
+    fleet = a_fleet(*TWO, on=[(0, EMULATOR)])
+    servers = tuple(dataclasses.replace(each, status=status) for each in fleet.servers)
+    plan = planned(dataclasses.replace(fleet, servers=servers))
+    assert constraints(plan) == ["server"]
+    assert status in plan.blockers[0].text
+
+
+def test_a_host_that_a_migration_still_holds_is_blocked() -> None:
+    fleet = a_fleet(*TWO, on=[(1, FLOATING)])
+    servers = tuple(dataclasses.replace(each, status="VERIFY_RESIZE") for each in fleet.servers)
+    held = (Allocation("migration", "cmp-0", {"VCPU": 2}),)
+    plan = planned(dataclasses.replace(fleet, servers=servers, allocations=held))
+    assert {name for each in plan.blockers for name in each.hosts} == {"cmp-0", "cmp-1"}
+
+
+def test_stopped_servers_are_not_rebooted() -> None:
+    fleet = a_fleet(*TWO, on=[(0, FLOATING)])
+    running = planned(fleet)
+    servers = tuple(dataclasses.replace(each, status="SHUTOFF") for each in fleet.servers)
+    stopped = planned(dataclasses.replace(fleet, servers=servers))
+    counts = [
+        sum(len(turn.reboots) for step in plan.steps for turn in step.turns)
+        for plan in (running, stopped)
+    ]
+    assert counts == [1, 0]
+
+
+def test_floating_servers_leave_a_cell_that_loses_its_shared_cpus() -> None:
+    cells = Flavor("small-pages", 2, 1024, {"hw:mem_page_size": "small"})
+    fleet = a_fleet(*TWO, flavors=(cells,), on=[(0, cells)])
+    sets = {"cpu_shared_set": "5-6,13-14", "cpu_dedicated_set": "1-3,9-11"}
+    hosts = [{"match": "cmp-0", "sets": sets}]
+    plan = planned(fleet, hosts=hosts, disable_fallback=False)
+    (move,) = (move for step in plan.steps for turn in step.turns for move in turn.moves)
+    assert (move.source, move.target) == ("cmp-0", "cmp-1")
+
+
+def test_sets_that_are_only_spelled_otherwise_are_no_step() -> None:
+    both = HostConfig(cpu_shared_set="1,9", cpu_dedicated_set="2,3,10,11")
+    sets = {"cpu_shared_set": "1,9", "cpu_dedicated_set": "2-3,10-11"}
+    plan = planned(a_fleet((SMT, both)), hosts=[{"match": "*", "sets": sets}])
+    assert kinds(plan)[:1] != ["reconfigure"]
+
+
+def test_a_class_in_use_that_the_options_lack_stops_the_upgrade() -> None:
+    fleet = a_fleet(*TWO, on=[(0, DEDICATED)], nova="25.3.0")
+    servers = tuple(dataclasses.replace(each, allocation={"PCPU": 2}) for each in fleet.servers)
+    plan = planned(dataclasses.replace(fleet, servers=servers), release="26.3.0", hosts=[])
+    assert not plan.complete
+
+
+def test_hosts_before_train_are_judged_at_the_release_that_they_will_have() -> None:
+    fleet = a_fleet(*TWO, nova="20.6.1", flavors=(DEDICATED,))
+    old = tuple(
+        dataclasses.replace(each, host=dataclasses.replace(each.host, release="19.0.0"))
+        for each in fleet.classes
+    )
+    plan = planned(dataclasses.replace(fleet, classes=old), release="22.4.0")
+    assert plan.complete
+    assert plan.legacy_after == 0

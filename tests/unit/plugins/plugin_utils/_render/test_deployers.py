@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import re
 import typing as t
 
 import pytest
@@ -175,12 +176,16 @@ def test_the_name_of_an_object_has_small_letters() -> None:
         rendered(classes("Cmp_1"), Target(Wish()), "edpm")
 
 
-def test_variables_of_a_host_are_not_hidden_by_a_folder(tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("ending", ["", ".yml", ".yaml", ".json"])
+def test_variables_of_a_host_are_not_hidden_by_a_folder(
+    tmp_path: pathlib.Path, ending: str
+) -> None:
     files = rendered(classes("a"), Target(Wish()), "openstack_ansible")
     refuse_harm(files, str(tmp_path))
     (tmp_path / "host_vars").mkdir()
-    (tmp_path / "host_vars" / "a.yml").write_text("x: 1\n")
-    with pytest.raises(InputError, match=r"host_vars/a\.yml: Ansible would read the folder"):
+    (tmp_path / "host_vars" / f"a{ending}").write_text("{x: 1}\n")
+    told = rf"host_vars/a{re.escape(ending)}: Ansible would read the folder"
+    with pytest.raises(InputError, match=told):
         refuse_harm(files, str(tmp_path))
 
 

@@ -21,11 +21,21 @@ from ansible_collections.pinguard.nova.plugins.plugin_utils._rules import (
 from ansible_collections.pinguard.nova.plugins.plugin_utils._rules import (
     fl_50_vcpu_on_new_style_host as leak,
 )
+from ansible_collections.pinguard.nova.plugins.plugin_utils._rules import (
+    fu_02_pins_outside_sets as lost_pins,
+)
+from ansible_collections.pinguard.nova.plugins.plugin_utils._rules import (
+    hc_06_cpu_not_there as absent,
+)
 from ansible_collections.pinguard.nova.plugins.plugin_utils._rules.examples import (
     a_flavor,
+    a_guest,
     a_host,
+    a_restart,
+    legacy,
     new_style,
     no_smt,
+    topology,
 )
 
 if t.TYPE_CHECKING:
@@ -160,3 +170,26 @@ def test_a_set_that_an_old_compute_never_reads_harms_nothing() -> None:
     host = a_host(release="19.0.0", vcpu_pin_set="0-7", cpu_shared_set="4-$")
     (outcome,) = a_flavor(host, release="21.1.1", vcpus=2, **SHARING).outcomes
     assert outcome.query == "fallback"
+
+
+@pytest.mark.parametrize(
+    ("listed", "hint"),
+    [
+        ("2,10", "; perhaps a lost comma: '1,0' for 10"),
+        ("2-7, 10 ", "; perhaps a lost comma: '1,0' for 10"),
+        ("2-10", ""),
+        ("2-7,10-11", ""),
+    ],
+)
+def test_a_comma_is_lost_between_single_cpus_alone(listed: str, hint: str) -> None:
+    machine = topology(cells=1, cores=10, threads=1)
+    (detail,) = absent.RULE.check(a_host(machine, cpu_dedicated_set=listed))
+    assert detail.what.partition(" lacks")[2] == hint
+
+
+def test_moves_are_confirmed() -> None:
+    servers = (a_guest(1, 17, name="1"), a_guest(2, 18, name="2"))
+    case = a_restart(legacy(), new_style(cpu_dedicated_set="3-7,19-23"), *servers)
+    (detail,) = lost_pins.RULE.check(case)
+    assert detail.fix.count("openstack server migrate ") == 2
+    assert detail.fix.count("openstack server migration confirm ID") == 1
