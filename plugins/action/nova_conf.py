@@ -13,12 +13,20 @@ from ansible.module_utils.common.validation import check_type_list
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.pinguard.nova.plugins.module_utils._read.errors import InputError
+from ansible_collections.pinguard.nova.plugins.module_utils._read.errors import (
+    InputError,
+    quoted,
+)
 from ansible_collections.pinguard.nova.plugins.module_utils._read.host import ARGUMENTS
-from ansible_collections.pinguard.nova.plugins.plugin_utils._model import server_files
-from ansible_collections.pinguard.nova.plugins.plugin_utils._model.gathering import located
-from ansible_collections.pinguard.nova.plugins.plugin_utils._model.joining import Guests, joined
+from ansible_collections.pinguard.nova.plugins.plugin_utils._face.releases import refuse_unknown
+from ansible_collections.pinguard.nova.plugins.plugin_utils._model.gathering import (
+    Sources,
+    guests_alone,
+)
 from ansible_collections.pinguard.nova.plugins.plugin_utils._plan.change import Judgement, judge
+
+if t.TYPE_CHECKING:
+    from ansible_collections.pinguard.nova.plugins.plugin_utils._model.joining import Guests
 
 
 class ActionModule(ActionBase):
@@ -29,7 +37,7 @@ class ActionModule(ActionBase):
     ) -> dict[str, t.Any]:
         result: dict[str, t.Any] = super().run(tmp, task_vars)
         variables = task_vars or {}
-        if not boolean(self._task.args.get("guard", True)):
+        if not _guarded(self._task.args):
             return {**result, **self._module("nova_conf", self._task.args, variables)}
         proposed = self._proposed(variables)
         if proposed.get("failed"):
@@ -73,15 +81,25 @@ class ActionModule(ActionBase):
     ) -> Judgement:
         name = variables["inventory_hostname"]
         try:
+            refuse_unknown(self._task.args)
             return judge(name, facts, proposed["nova"], proposed["options"], self._guests())
         except InputError as error:
             raise AnsibleActionFail(str(error)) from None
 
     def _guests(self) -> Guests | None:
         """Read the servers that are told of."""
-        given = self._task.args.get("servers")
-        if given is None:
+        if self._task.args.get("servers") is None:
             return None
+        told = ("servers", "flavors", "images")
+        paths = {name: check_type_list(self._task.args.get(name) or []) for name in told}
         folders = (self._loader.get_basedir(), os.getcwd())
-        paths = [located(path, folders) for path in check_type_list(given)]
-        return joined(server_files.read(path, (), ()) for path in paths)
+        return guests_alone(Sources(**paths, release="", folders=folders))
+
+
+def _guarded(args: t.Mapping[str, t.Any]) -> bool:
+    given = args.get("guard", True)
+    try:
+        return t.cast("bool", boolean(given))
+    except TypeError:
+        what = f"{quoted(given)} is neither true nor false"
+        raise AnsibleActionFail(str(InputError(what, "a boolean", "guard"))) from None

@@ -12,6 +12,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.pinguard.nova.plugins.module_utils._read.errors import InputError
+from ansible_collections.pinguard.nova.plugins.plugin_utils._face.releases import refuse_unknown
 from ansible_collections.pinguard.nova.plugins.plugin_utils._model import gathering, wish
 from ansible_collections.pinguard.nova.plugins.plugin_utils._plan.cpu_sets import PHASES
 from ansible_collections.pinguard.nova.plugins.plugin_utils._plan.proposal import INTENTS, Target
@@ -24,11 +25,16 @@ from ansible_collections.pinguard.nova.plugins.plugin_utils._render.deployers im
 from ansible_collections.pinguard.nova.plugins.plugin_utils._report.tree import write_tree
 from ansible_collections.pinguard.nova.plugins.plugin_utils._report.writing import Written
 
+if t.TYPE_CHECKING:
+    from ansible_collections.pinguard.nova.plugins.plugin_utils._model.host import Fleet
+
 ARGUMENTS = {
     "hosts": {"type": "list", "elements": "str"},
     "fleet": {"type": "str"},
     "facts": {"type": "str"},
     "servers": {"type": "raw"},
+    "flavors": {"type": "raw"},
+    "images": {"type": "raw"},
     "release": {"type": "str", "default": "34.0.0"},
     "wish": {"type": "dict"},
     "sets": {"type": "dict"},
@@ -53,6 +59,7 @@ class ActionModule(ActionBase):
             required_one_of=[("wish", "sets")],
         )
         try:
+            refuse_unknown(args)
             given, missing = gathering.sources(
                 args, task_vars or {}, (self._loader.get_basedir(), os.getcwd())
             )
@@ -61,13 +68,22 @@ class ActionModule(ActionBase):
             written = _written(files, args["dest"], check=self._task.check_mode)
         except InputError as error:
             raise AnsibleActionFail(str(error)) from None
+        warnings = []
         if missing:
-            warning = f"no facts, so nothing rendered: {', '.join(missing)}"
-            result.setdefault("warnings", []).append(warning)
+            warnings.append(f"no facts, so nothing rendered: {', '.join(missing)}")
+        if args["servers"] is None and _untold(fleet):
+            warnings.append("no servers are given, so hosts are taken to be empty")
+        if warnings:
+            result.setdefault("warnings", []).extend(warnings)
         if self._task.diff:
             result["diff"] = [file.diff() for file in written if file.changed]
         changed = any(file.changed for file in written)
         return {**result, "changed": changed, "files": [file.as_dict() for file in files]}
+
+
+def _untold(fleet: Fleet) -> bool:
+    """Say whether nobody told of a host whether servers are pinned there."""
+    return not fleet.servers and not all(each.host.usage for each in fleet.classes)
 
 
 def _target(args: dict[str, t.Any]) -> Target:

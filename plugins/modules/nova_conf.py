@@ -69,9 +69,20 @@ options:
         host.
       - Such a file may be in the shape of this collection, or what the compute API or the client
         prints, a dump of Nova's database or a libvirt domain; a folder named after a host holds its
-        domains. Servers have whole flavors, not names of them alone.
+        domains.
       - A relative path starts at the playbook, or in the current directory where the playbook has
         no such file.
+    type: list
+    elements: str
+  flavors:
+    description:
+      - Paths of files on the controller with the flavors that O(servers) name, in any form that
+        M(pinguard.nova.flavor_audit) takes. Of no use without O(servers).
+    type: list
+    elements: str
+  images:
+    description:
+      - Paths of files with the images that O(servers) name, in the same forms.
     type: list
     elements: str
   nova_conf:
@@ -130,6 +141,8 @@ EXAMPLES = r"""
     data_path_cpus: "4,64"
     servers:
       - servers.json
+    flavors:
+      - flavors.json
   become: true
 
 - name: Keep the options in a drop-in file of their own
@@ -205,6 +218,8 @@ def main() -> None:
             "backup": {"type": "bool", "default": False},
             "guard": {"type": "bool", "default": True},
             "servers": {"type": "list", "elements": "str"},
+            "flavors": {"type": "list", "elements": "str"},
+            "images": {"type": "list", "elements": "str"},
             **ARGUMENTS,
         },
         required_if=[("guard", True, ("release",))],
@@ -232,6 +247,7 @@ def _apply(module: AnsibleModule, edit: Edit) -> dict[str, object]:
         "before": edit.shown_before,
         "after": edit.shown_after,
     }
+    _check_attributes(module, edit)
     if edit.changed and not module.check_mode:
         if module.params["backup"] and edit.exists:
             result["backup_file"] = module.backup_local(edit.target)
@@ -244,6 +260,15 @@ def _apply(module: AnsibleModule, edit: Edit) -> dict[str, object]:
         )
         result["diff"] = [shown, attributes]
     return result
+
+
+def _check_attributes(module: AnsibleModule, edit: Edit) -> None:
+    """Fail before anything is written where owner, group or mode are none that can be set."""
+    there = edit.target if edit.exists else os.path.dirname(edit.target)
+    wanted = module.load_file_common_arguments(module.params, path=there)
+    check_mode, module.check_mode = module.check_mode, True
+    module.set_fs_attributes_if_different(wanted, False)
+    module.check_mode = check_mode
 
 
 def _write(module: AnsibleModule, edit: Edit) -> None:

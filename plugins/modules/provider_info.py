@@ -44,7 +44,7 @@ options:
     default: true
   timeout:
     description:
-      - Seconds to wait for an answer of O(endpoint).
+      - Seconds to wait for an answer of O(endpoint), from 1 to 3600.
     type: int
     default: 30
 extends_documentation_fragment:

@@ -22,6 +22,17 @@ options:
       - Servers on the hosts; a path of a file or folder of them, a document, or a list of such.
         CPUs that servers are pinned to become dedicated on all hosts that are otherwise equal, and
         options that C(nova-compute) would not start with beside them are refused.
+      - Without any, hosts are taken to be empty unless their facts tell what is in use, and CPUs
+        that servers are pinned to may be lost; a warning says so. An empty list says that there is
+        no server.
+    type: raw
+  flavors:
+    description:
+      - Flavors that O(servers) name, in any form that M(pinguard.nova.flavor_audit) takes.
+    type: raw
+  images:
+    description:
+      - Images that O(servers) name, in the same forms.
     type: raw
   release:
     description:

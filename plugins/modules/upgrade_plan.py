@@ -16,7 +16,7 @@ description:
   - Every step is simulated on all that came before it. In each, every flavor in use finds a host
     that has the right class of inventory for it, the room that is asked for is there, no server
     lands on the wrong class or keeps pins that its host does not have any more, nova-compute
-    starts, and no service is of a release that the others refuse.
+    starts, and no step brings services together that refuse each other.
   - Where there is no such order, the plan goes as far as it is safe and names the constraint that
     forbids more.
   - The same input gives the same plan. It works on facts and files alone, on the controller, and
@@ -48,8 +48,9 @@ options:
         The first that matches a host counts.
       - C(batch_size) is how many hosts are out at once, by default 1. C(spare) is the number of
         further guests of each flavor in use that must find room meanwhile, by default 0.
-      - C(leave) names hosts that stay as they are. C(disable_fallback) says whether the fallback
-        query is turned off in the end, by default V(true).
+      - C(leave) names hosts that stay as they are. C(live) says whether servers are migrated live
+        where Nova can, and not cold, by default V(false). C(disable_fallback) says whether the
+        fallback query is turned off in the end, by default V(true).
     type: raw
     required: true
   fail_on:
@@ -215,8 +216,8 @@ plan:
               returned: success
               type: dict
             moves:
-              description: Servers to cold-migrate before, each with C(id), C(name), the host that
-                is its C(target), and its CPU C(allocation) there.
+              description: Servers to migrate before, each with C(id), C(name), the host that is its
+                C(target), whether it goes C(live), and its CPU C(allocation) there.
               returned: success
               type: list
               elements: dict

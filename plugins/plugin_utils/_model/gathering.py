@@ -52,12 +52,7 @@ def fleet(sources: Sources, *, flavors_needed: bool = True) -> Fleet:
 
     Raises ``InputError`` for input that cannot be used, or where there is no host or no flavor.
     """
-    given_flavors = _together(
-        _read(sources.flavors, sources, flavor_files.read_flavors, flavor_files.flavors, "flavors")
-    )
-    given_images = _together(
-        _read(sources.images, sources, flavor_files.read_images, flavor_files.images, "images")
-    )
+    given_flavors, given_images = _named(sources)
     if sources.fleet is not None:
         path = located(sources.fleet, sources.folders)
         document = loading.load(path)
@@ -77,7 +72,9 @@ def fleet(sources: Sources, *, flavors_needed: bool = True) -> Fleet:
         raise InputError(
             "there is no flavor", "a list of flavors, or the path of a file of them", "flavors"
         )
-    guests = _guests(sources, found, flavors, images)
+    told = Guests(found.servers, found.allocations)
+    guests = joined([told, *_guests(sources, flavors, images)])
+    refuse_strangers(guests, found.classes)
     return Fleet(
         dataclasses.replace(found.scheduler, **control),
         found.classes,
@@ -88,19 +85,35 @@ def fleet(sources: Sources, *, flavors_needed: bool = True) -> Fleet:
     )
 
 
+def guests_alone(sources: Sources) -> Guests:
+    """Gather servers and allocations with the flavors and images that they name, of any hosts.
+
+    Raises ``InputError`` for input that cannot be used.
+    """
+    flavors, images = _named(sources)
+    documents.refuse_twins(flavors, "flavors")
+    documents.refuse_twins(images, "images")
+    return joined(_guests(sources, flavors, images))
+
+
+def _named(sources: Sources) -> tuple[tuple[Flavor, ...], tuple[Image, ...]]:
+    flavors = _read(
+        sources.flavors, sources, flavor_files.read_flavors, flavor_files.flavors, "flavors"
+    )
+    images = _read(sources.images, sources, flavor_files.read_images, flavor_files.images, "images")
+    return _together(flavors), _together(images)
+
+
 def _guests(
-    sources: Sources, found: Fleet, flavors: tuple[Flavor, ...], images: tuple[Image, ...]
-) -> Guests:
-    given = _read(
+    sources: Sources, flavors: tuple[Flavor, ...], images: tuple[Image, ...]
+) -> list[Guests]:
+    return _read(
         sources.servers,
         sources,
         lambda path: server_files.read(path, flavors, images),
         lambda document, where: server_files.guests(document, flavors, images, where),
         "servers",
     )
-    guests = joined([Guests(found.servers, found.allocations), *given])
-    refuse_strangers(guests, found.classes)
-    return guests
 
 
 def located(path: str, folders: Sequence[str]) -> str:

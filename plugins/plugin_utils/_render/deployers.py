@@ -114,8 +114,10 @@ DEPLOYERS: dict[str, Deployer] = {
                 "host_vars/{name}/pinguard.yml",
                 _options,
                 (
-                    "Ansible merges neither mappings nor lists: where a group sets these variables "
-                    "too, copy what it says into this file.",
+                    "Ansible merges neither mappings nor lists: where a group or another file of "
+                    "the host sets these variables too, copy what it says into this file.",
+                    "Move a file host_vars/{name}, with .yml, .yaml, .json or no ending, that the "
+                    "inventory has beside this folder into it: Ansible would not read it any more.",
                 ),
             ),
             _TUNED,
@@ -249,9 +251,9 @@ def _hidden(folder: pathlib.Path) -> Iterator[pathlib.Path]:
     Source: ansible-core ``parsing/dataloader.py``, ``DataLoader.find_vars_files``.
     """
     if folder.parent.name == "host_vars":
-        for ending in (".yml", ".yaml", ".json"):
+        for ending in ("", ".yml", ".yaml", ".json"):
             file = folder.with_name(folder.name + ending)
-            if os.path.lexists(file):
+            if os.path.lexists(file) and not file.is_dir():
                 yield file
 
 

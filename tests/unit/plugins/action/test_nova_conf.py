@@ -104,6 +104,19 @@ def test_servers_are_read_from_a_file(
     assert "server s1" in refused["msg"]
 
 
+def test_servers_may_name_flavors(
+    host: dict[str, t.Any], pinned: dict[str, t.Any], tmp_path: pathlib.Path
+) -> None:
+    servers, flavors = tmp_path / "servers.json", tmp_path / "flavors.json"
+    named = {"id": "s1", "host": "cmp-01", "flavor": pinned["name"]}
+    servers.write_text(json.dumps({"servers": [named]}))
+    flavors.write_text(json.dumps([pinned]))
+    given = {"settings": {SHARED: "0,2"}, "servers": str(servers)}
+    assert Action(host, {**given, "flavors": str(flavors), "images": []}).judged()["servers"] == 1
+    with pytest.raises(AnsibleActionFail, match=pinned["name"]):
+        Action(host, given).judged()
+
+
 def test_without_guard_the_module_is_alone(host: dict[str, t.Any]) -> None:
     action = Action(host, {"settings": {SHARED: "0-2"}, "guard": "no"})
     assert action.judged()["changed"]
@@ -128,5 +141,21 @@ def test_a_failure_on_the_host_is_handed_on(host: dict[str, t.Any], name: str) -
 def test_an_unknown_release_fails_in_one_line(host: dict[str, t.Any]) -> None:
     host["release"] = "99"
     action = Action(host, {"settings": {SHARED: "0,2"}, "release": "99"})
-    with pytest.raises(AnsibleActionFail, match="Nova '99' is not known"):
+    with pytest.raises(AnsibleActionFail, match="^release: Nova '99' is not known"):
+        action.judged()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"guard": "maybe"}, "guard: 'maybe' is neither true nor false"),
+        ({"servers": [5]}, "servers: 5 is out of place"),
+        ({"servers": ["/\u202e.json"]}, r"/\\u202e\.json: no such file"),
+    ],
+)
+def test_bad_options_fail_in_one_line_that_names_them(
+    host: dict[str, t.Any], arguments: dict[str, t.Any], message: str
+) -> None:
+    action = Action(host, {"settings": {SHARED: "0,2"}, **arguments})
+    with pytest.raises(AnsibleActionFail, match=f"^{message}"):
         action.judged()

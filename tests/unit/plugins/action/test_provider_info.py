@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import http.server
 import json
+import re
 import sys
 import threading
 import types
@@ -17,6 +18,8 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.playbook.task import Task
 
 from ansible_collections.pinguard.nova.plugins.action.provider_info import ActionModule
+from ansible_collections.pinguard.nova.plugins.module_utils._read.errors import InputError
+from ansible_collections.pinguard.nova.plugins.plugin_utils._model import providers
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,7 +92,10 @@ def test_a_provider_is_read_with_a_token(endpoint: str) -> None:
         ({"token": "reader"}, "may not read resource providers .status 403"),
         ({"names": ["cmp 02"]}, "names: no resource provider is named 'cmp 02'"),
         ({"names": ["none"]}, "there is no Placement API .status 404"),
-        ({"names": ["strange"]}, "the answer is not Placement's"),
+        ({"names": ["strange"]}, "not Placement's: the key 'resource_providers' is missing"),
+        ({"names": []}, "names: the list is empty"),
+        ({"token": ""}, "token: it is empty"),
+        ({"timeout": 10**12}, "timeout: 1000000000000 is out of range; accepted: 1 to 3600"),
         ({"token": "sesame\nX-Roles: admin"}, "token: it has characters that no token has"),
         ({"endpoint": "placement"}, "endpoint: this is no URL"),
         ({"endpoint": "http://127.0.0.1:1"}, "Placement does not answer .*refused"),
@@ -103,6 +109,39 @@ def test_what_fails_is_one_line_without_the_token(
         asked(**{"endpoint": endpoint, "token": "sesame", **arguments})
     assert "\n" not in str(caught.value)
     assert "sesame" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("part", "body"),
+    [
+        ("?name=cmp-01", "[1]"),
+        ("?name=cmp-01", "5"),
+        ("?name=cmp-01", '"x"'),
+        ("?name=cmp-01", "<html>"),
+        ("?name=cmp-01", "[" * 100_000),
+        ("?name=cmp-01", "9" * 5000),
+        ("?name=cmp-01", '{"resource_providers": [{}]}'),
+        ("?name=cmp-01", '{"resource_providers": {"a": 1}}'),
+        ("/inventories", '{"inventories": null}'),
+        ("/inventories", '{"inventories": []}'),
+        ("/inventories", '{"inventories": {"PCPU": 5}}'),
+        ("/usages", '{"usages": {"PCPU": "2"}}'),
+        ("/traits", '{"traits": null}'),
+        ("/traits", '{"traits": "abc"}'),
+        ("/traits", '{"traits": ["A", 5]}'),
+        ("/allocations", '{"allocations": []}'),
+        ("/allocations", '{"allocations": {"a": {}}}'),
+    ],
+)
+def test_an_answer_that_is_malformed_is_one_line(part: str, body: str) -> None:
+    def get(path: str) -> tuple[int, str]:
+        return 200, body if path.endswith(part) else json.dumps(ANSWERS[path])
+
+    where = rf"Placement, GET /resource_providers.*{re.escape(part)}: the answer is not Placement's"
+    with pytest.raises(InputError, match=where) as caught:
+        providers.read(["cmp-01"], get)
+    assert "; accepted: " in str(caught.value)
+    assert len(str(caught.value)) < 400
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ def run(folder: pathlib.Path, *, check: bool = False, **arguments: object) -> di
     loader = DataLoader()
     loader.set_basedir(str(folder))
     given = {"facts": "facts", "deployer": "kolla_ansible", **arguments}
+    given = {key: value for key, value in given.items() if value is not None}
     task = mock.MagicMock(args=given, async_val=0, check_mode=check, diff=True)
     made = ActionModule(task, mock.MagicMock(), mock.MagicMock(), loader, mock.MagicMock(), None)
     made._load_name = "render_config"  # as Ansible's loader does
@@ -73,6 +74,39 @@ def test_without_a_folder_the_texts_are_returned(folder: pathlib.Path) -> None:
 def test_sets_may_be_given(folder: pathlib.Path) -> None:
     (file, *_others) = run(folder, sets={"cpu_dedicated_set": "1,3"}, deployer="nova_conf")["files"]
     assert "cpu_dedicated_set = 1,3\n" in file["text"]
+
+
+def test_servers_may_name_flavors(folder: pathlib.Path) -> None:
+    flavor = {"name": "p", "vcpus": 1, "ram": 512, "extra_specs": {"hw:cpu_policy": "dedicated"}}
+    (folder / "flavors.json").write_text(json.dumps([flavor]))
+    places = [{"host_cell": 0, "pins": {"0": 3}}]
+    server = {"id": "s1", "name": "s1", "host": "a", "flavor": "p", "cells": places}
+    wanted: dict[str, t.Any] = {"wish": {}, "servers": {"servers": [server]}}
+    found = run(folder, **wanted, flavors="flavors.json", images=[])
+    assert found["files"]
+    assert "warnings" not in found
+    with pytest.raises(AnsibleActionFail, match="flavor"):
+        run(folder, **wanted)
+
+
+@pytest.mark.parametrize(
+    ("servers", "usage", "warned"),
+    [
+        (None, [], True),
+        ([], [], False),
+        (None, [{"cell": 0, "pinned_cpus": "1"}], False),
+    ],
+)
+def test_nobody_told_of_servers(
+    folder: pathlib.Path, host: dict[str, t.Any], servers: t.Any, usage: list[t.Any], warned: bool
+) -> None:
+    (folder / "facts" / "a.json").unlink()
+    (folder / "fleet.json").write_text(
+        json.dumps({"format": 1, "hosts": [{**host, "names": ["a", "b"], "usage": usage}]})
+    )
+    found = run(folder, sets=SETS, facts=None, fleet="fleet.json", servers=servers)
+    warnings = ["no servers are given, so hosts are taken to be empty"] if warned else []
+    assert found.get("warnings", []) == warnings
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,14 @@ def test_the_release_counts_where_the_facts_name_none(host: dict[str, t.Any]) ->
     [
         ({"compute.cpu_dedicated_set": "3-9"}, "nova-compute would fail: Invalid: .* CPU 4-9 is"),
         ({"compute.cpu_set": "3"}, "unknown key"),
+        (
+            {"compute.cpu_shared_set": "0-2", "compute.cpu_dedicated_set": "1"},
+            "InvalidConfiguration: CPU 1 is in cpu_shared_set and in cpu_dedicated_set",
+        ),
+        ({"cpu_allocation_ratio": "nan"}, "ConfigFileValueError: cpu_allocation_ratio: 'nan'"),
+        ({"cpu_allocation_ratio": "1e999"}, "ConfigFileValueError"),
+        ({"cpu_allocation_ratio": "-1"}, "ConfigFileValueError"),
+        ({"reserved_host_memory_mb": "x"}, "ConfigFileValueError: reserved_host_memory_mb"),
     ],
 )
 def test_options_that_fail_are_one_line(
@@ -93,6 +101,21 @@ def test_a_class_too_many_is_told(host: dict[str, t.Any]) -> None:
     assert told == ["there is VCPU (total 2), predicted is none"]
 
 
-def test_what_is_no_provider_is_refused() -> None:
-    with pytest.raises(AnsibleFilterError, match="provider is no mapping"):
-        provider_deviations([], {})
+@pytest.mark.parametrize(
+    ("provider", "message"),
+    [
+        ([], r"\[\] is not of type object"),
+        ({"inventories": {}}, "the key 'traits' is missing"),
+        ({"inventories": [], "traits": []}, r"inventories: \[\] is not of type object"),
+        ({"inventories": None, "traits": []}, "inventories: None is not of type object"),
+        ({"inventories": {"VCPU": 5}, "traits": []}, "inventories.VCPU: 5 is not of type object"),
+        ({"inventories": {"VCPU": {}}, "traits": []}, "VCPU: the key 'total' is missing"),
+        ({"inventories": {}, "traits": 5}, "traits: 5 is not of type array"),
+        ({"inventories": {}, "traits": [5]}, r"traits\[0\]: 5 is not of type string"),
+    ],
+)
+def test_what_is_no_provider_is_refused(provider: object, message: str) -> None:
+    sound = {"inventories": {}, "traits": []}
+    for argument, given in (("provider", (provider, sound)), ("predicted", (sound, provider))):
+        with pytest.raises(AnsibleFilterError, match=f"deviations: {argument}: ?.*{message}"):
+            provider_deviations(*given)

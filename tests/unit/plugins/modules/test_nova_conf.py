@@ -106,6 +106,16 @@ def test_a_file_is_made_where_that_is_allowed(run: Run, conf: pathlib.Path) -> N
     assert new.stat().st_mode & 0o777 == 0o640
 
 
+@pytest.mark.parametrize("wrong", [{"mode": "zzz"}, {"owner": "nosuch"}, {"group": "nosuch"}])
+@pytest.mark.parametrize("check", [True, False])
+def test_nothing_is_made_for_who_is_not_there(
+    run: Run, conf: pathlib.Path, wrong: dict[str, str], check: bool
+) -> None:
+    new = conf.parent / "z.conf"
+    assert run(path=str(new), create=True, _ansible_check_mode=check, **wrong)["failed"]
+    assert os.listdir(conf.parent) == [conf.name]
+
+
 def test_a_link_stays_a_link(run: Run, conf: pathlib.Path) -> None:
     target = conf.rename(conf.parent / "nova-27.1.0")
     conf.symlink_to(target.name)
@@ -123,6 +133,10 @@ def test_a_link_stays_a_link(run: Run, conf: pathlib.Path) -> None:
         ({"path": "/none/nova.conf"}, "/none/nova.conf: no such file"),
         ({"path": "/none/nova.conf", "create": True}, "/none: no such directory"),
         ({"nova_conf": []}, "nova-compute does not read this file"),
+        ({"path": ""}, "path: '' is no absolute path"),
+        ({"mode": "zzz"}, "mode must be in octal or symbolic form"),
+        ({"owner": "nosuch"}, "failed to look up user nosuch"),
+        ({"group": "nosuch"}, "failed to look up group nosuch"),
     ],
 )
 def test_bad_input_fails_in_one_line(

@@ -236,6 +236,19 @@ def test_a_change_is_told_without_secrets(conf: pathlib.Path) -> None:
     assert "dedicated" not in conf.read_text()
 
 
+def test_a_change_is_shown_in_the_order_of_the_file(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "nova.conf"
+    path.write_text(
+        "[libvirt]\nvirt_type = kvm\n[Compute]\ncpu_shared_set = 0\n"
+        "[DEFAULT]\nram_allocation_ratio = 1\ncpu_allocation_ratio = 2\n"
+    )
+    edit = propose(str(path), {SHARED: "0-1", "libvirt.cpu_power_management": True}, [str(path)])
+    assert edit.shown_after == (
+        "[libvirt]\nvirt_type = kvm\ncpu_power_management = true\n[compute]\ncpu_shared_set = 0-1\n"
+        "[DEFAULT]\nram_allocation_ratio = 1\ncpu_allocation_ratio = 2\n"
+    )
+
+
 def test_a_file_that_is_read_later_must_not_say_otherwise(conf: pathlib.Path) -> None:
     later = conf.parent / "later.conf"
     later.write_text("[compute]\ncpu_shared_set = 7\n")

@@ -77,7 +77,8 @@ def test_several_documents_are_read(tmp_path: pathlib.Path) -> None:
         ("a.json", '{\n"a": 1,\n"a": 2}', "a.json: the key 'a' is given twice"),
         ("a.json", '{"a": NaN}', "a.json: NaN is no number of JSON"),
         ("a.json", "[" * 100_000, "a.json: the values are nested too deeply"),
-        ("a.json", "9" * 5000, "a.json: "),
+        ("a.json", "9" * 5000, f"a.json: '{'9' * 79}... is too large; accepted: numbers of 4000"),
+        ("\u202e.json", "", "\\u202e.json:1: broken JSON"),
         ("a.json", "", "a.json:1: broken JSON"),
     ],
 )

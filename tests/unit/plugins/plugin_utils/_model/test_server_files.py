@@ -197,6 +197,27 @@ def test_allocations_of_placement(document: object) -> None:
     assert found.told == {"h1"}
 
 
+@pytest.mark.parametrize("key", ["a; reboot", "a b", "-a", "a\n", "a" * 256, ""])
+def test_ids_that_a_shell_would_obey_are_refused(key: str) -> None:
+    held = {"host": "h", "resources": {}}
+    for document, at in (
+        ({"format": 1, "servers": [{"id": key, "host": "h", "flavor": "pinned"}]}, "servers.0..id"),
+        ([SHOWN | {"id": key}], ".0..id"),
+        ([ROW | {"uuid": key}], ".0..id"),
+        ({"servers": [], "allocations": [{"consumer": key, **held}]}, "allocations.0..consumer"),
+        ({"h": {"allocations": {key: {"resources": {}}}}}, "h.allocations"),
+    ):
+        with pytest.raises(InputError, match=f"^f: {at}.* accepted: "):
+            server_files.guests(document, FLAVORS, IMAGES, "f")
+
+
+@pytest.mark.parametrize("amount", [-1, 2**31, 10**400])
+def test_amounts_that_placement_cannot_hold_are_refused(amount: int) -> None:
+    entry = {"id": "a", "host": "h", "flavor": "pinned", "allocation": {"PCPU": amount}}
+    with pytest.raises(InputError, match=r"servers\[0\].allocation.PCPU: .* is (less|more) than"):
+        server_files.guests({"format": 1, "servers": [entry]}, FLAVORS, IMAGES)
+
+
 def test_a_host_without_allocations_is_told_of() -> None:
     assert guests({"h1": {"allocations": {}}, "h2": {"allocations": HELD}}).told == {"h1", "h2"}
 

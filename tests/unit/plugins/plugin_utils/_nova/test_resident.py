@@ -81,3 +81,16 @@ def test_a_server_is_read_as_its_own_host_reads_it(name: str, policies: set[str]
 def test_an_allocation_that_nobody_told_is_empty() -> None:
     assert resident(server(), NEWEST).allocation == {}
     assert resident(server(allocation={"VCPU": 2}), NEWEST).allocation == {"VCPU": 2}
+
+
+def test_pins_count_more_than_a_flavor_that_asks_for_none() -> None:
+    places = (CellPlace(0, {0: 1, 1: 5}),)
+    here = resident(dataclasses.replace(server(vcpus=2), places=places), NEWEST)
+    assert (here.pinned, here.located) == (True, True)
+    assert held(here) == [({0: 1, 1: 5}, None)]
+
+
+def test_pins_of_some_pinned_vcpus_alone_tell_nothing() -> None:
+    given = server("cpu_policy=dedicated", vcpus=4)
+    here = resident(dataclasses.replace(given, places=(CellPlace(0, {0: 1}),)), NEWEST)
+    assert (here.pinned, here.located) == (True, False)

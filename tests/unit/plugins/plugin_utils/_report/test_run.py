@@ -12,7 +12,12 @@ import pytest
 
 from ansible_collections.pinguard.nova.plugins.module_utils._read.errors import InputError
 from ansible_collections.pinguard.nova.plugins.plugin_utils._model.gathering import Sources
-from ansible_collections.pinguard.nova.plugins.plugin_utils._report import json_report, run, writing
+from ansible_collections.pinguard.nova.plugins.plugin_utils._report import (
+    json_report,
+    rendering,
+    run,
+    writing,
+)
 from ansible_collections.pinguard.nova.plugins.plugin_utils._report.cpu_map import LEGEND
 from ansible_collections.pinguard.nova.plugins.plugin_utils._report.naming import compact, ranges
 
@@ -118,6 +123,31 @@ def test_a_missing_folder_is_refused(
     output = run.Output(report_path=str(tmp_path / "none" / "x"))
     with pytest.raises(InputError, match="the folder does not exist"):
         run.flavor_audit(sources(host, pinned), output)
+
+
+def test_what_is_no_path_is_refused(host: dict[str, t.Any], pinned: dict[str, t.Any]) -> None:
+    with pytest.raises(InputError, match=r"^json_path: '/a.x00b' is no path"):
+        run.flavor_audit(sources(host, pinned), run.Output(json_path="/a\0b"))
+
+
+def test_reports_do_not_share_a_file(
+    host: dict[str, t.Any], pinned: dict[str, t.Any], tmp_path: pathlib.Path
+) -> None:
+    path = str(tmp_path / "x")
+    with pytest.raises(InputError, match="json_path: .*two reports go to one file"):
+        run.flavor_audit(sources(host, pinned), run.Output("never", path, path))
+
+
+@pytest.mark.parametrize("name", ["web\nrm -rf /", "web\u2028rm -rf /", "web" + " rm -rf /" * 20])
+def test_a_name_does_not_leave_its_comment(name: str) -> None:
+    lines = rendering.wrapped(f"reboot s1 # {name}", 60, "  run   ", "        ").splitlines()
+    assert lines[0].startswith("  run   reboot s1 # web")
+    assert all(line.startswith("        # ") for line in lines[1:])
+    assert max(map(len, lines)) <= 60
+
+
+def test_a_text_of_several_lines_keeps_them() -> None:
+    assert rendering.wrapped("[a]\nb = 1", 60, "  ", "  ", several=True) == "  [a]\n  b = 1"
 
 
 @pytest.mark.parametrize(
