@@ -15,7 +15,10 @@ from ansible.module_utils.urls import ConnectionError as UrlsError
 from ansible.module_utils.urls import open_url
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.pinguard.nova.plugins.module_utils._read.errors import InputError
+from ansible_collections.pinguard.nova.plugins.module_utils._read.errors import (
+    InputError,
+    quoted,
+)
 from ansible_collections.pinguard.nova.plugins.plugin_utils._model import providers
 
 if t.TYPE_CHECKING:
@@ -30,6 +33,8 @@ ARGUMENTS = {
     "validate_certs": {"type": "bool", "default": True},
     "timeout": {"type": "int", "default": 30},
 }
+LONGEST = 3600
+"""Seconds that ``timeout`` may be."""
 
 
 class ActionModule(ActionBase):
@@ -47,6 +52,8 @@ class ActionModule(ActionBase):
             required_together=[("endpoint", "token")],
         )
         try:
+            if not args["names"]:
+                raise InputError("the list is empty", "names of hypervisors", "names")
             get = _by_sdk(args["cloud"]) if args["cloud"] else _by_http(args)
             found = providers.read(args["names"], get)
         except InputError as error:
@@ -59,8 +66,12 @@ def _by_http(args: t.Mapping[str, t.Any]) -> Get:
     endpoint = args["endpoint"].rstrip("/")
     if not endpoint.startswith(("http://", "https://")):
         raise InputError("this is no URL", "http://... or https://...", "endpoint")
-    if not (args["token"].isascii() and args["token"].isprintable()):
-        raise InputError("it has characters that no token has", "a token of Keystone", "token")
+    if not (args["token"] and args["token"].isascii() and args["token"].isprintable()):
+        what = "it has characters that no token has" if args["token"] else "it is empty"
+        raise InputError(what, "a token of Keystone", "token")
+    if not 1 <= args["timeout"] <= LONGEST:
+        what = f"{quoted(args['timeout'])} is out of range"
+        raise InputError(what, f"1 to {LONGEST} seconds", "timeout")
     headers = {
         "Accept": "application/json",
         "OpenStack-API-Version": f"placement {providers.MICROVERSION}",

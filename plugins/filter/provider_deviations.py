@@ -7,6 +7,8 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
+from ansible_collections.pinguard.nova.plugins.module_utils._read.errors import InputError
+from ansible_collections.pinguard.nova.plugins.plugin_utils._model import expressions
 from ansible_collections.pinguard.nova.plugins.plugin_utils._report.prediction import deviations
 
 if t.TYPE_CHECKING:
@@ -14,11 +16,11 @@ if t.TYPE_CHECKING:
 
 
 def provider_deviations(provider: t.Any, predicted: t.Any) -> list[str]:
-    for name, value in (("provider", provider), ("predicted", predicted)):
-        if not isinstance(value, dict) or not {"inventories", "traits"} <= value.keys():
-            what = f"provider_deviations: {name} is no mapping with inventories and traits"
-            raise AnsibleFilterError(what)
-    return list(deviations(provider, predicted))
+    try:
+        has = expressions.provider(provider, "provider")
+        return list(deviations(has, expressions.provider(predicted, "predicted")))
+    except InputError as error:
+        raise AnsibleFilterError(f"provider_deviations: {error}") from error
 
 
 class FilterModule:

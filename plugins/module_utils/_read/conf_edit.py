@@ -250,7 +250,7 @@ def propose(
     """
     asked = changes(settings)
     if not os.path.isabs(path):
-        raise InputError("the path is relative", "an absolute path", path)
+        raise InputError(f"{quoted(path)} is no absolute path", "one that starts with /", "path")
     target = Tree().locate(path)
     before = Tree().optional(path)
     if before is None and not create:
@@ -309,13 +309,15 @@ def _hold(asked: Changes, names: Sequence[str], tree: _Proposed, path: str) -> N
 
 
 def _shown(path: str, tree: Tree) -> str:
-    """Write the options of a file that may be shown."""
+    """Write the options of a file that may be shown, in its own order."""
     lines = []
     section = ""
     options = nova_options.nova_facts([path], tree)["options"]
-    for key, (group, name) in _KEYS.items():
-        if key not in options:
-            continue
+    present = list(dict.fromkeys(map(_option_of, oslo_ini.read([path], tree))))
+    groups = [group for group, _name in present]
+    keys = {option: key for key, option in _KEYS.items() if key in options}
+    for group, name in sorted(keys, key=lambda each: (groups.index(each[0]), present.index(each))):
+        key = keys[group, name]
         if group != section:
             section = group
             lines.append(f"[{group}]")

@@ -10,12 +10,15 @@ _SHOWN = 80
 
 def quoted(value: object) -> str:
     """Quote ``value`` for a message: on one line, cut after 80 characters."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:
+        return "a number of very many digits"
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
 
 
 class InputError(ValueError):
-    """Input that cannot be used; its text is one line.
+    """Input that cannot be used; its text is one line of printable characters.
 
     ``where`` names the file (with ``:line``) or the key, ``what`` says what was wrong, ``accepted``
     what would have been right.
@@ -26,7 +29,8 @@ class InputError(ValueError):
         self.accepted = accepted
         self.where = where
         text = what + (f"; accepted: {accepted}" if accepted else "")
-        super().__init__(" ".join((f"{where}: {text}" if where else text).split()))
+        line = " ".join((f"{where}: {text}" if where else text).split())
+        super().__init__("".join(c if c.isprintable() else ascii(c)[1:-1] for c in line))
 
     def at(self, where: str) -> InputError:
         """Give the same error, told of ``where`` (put before what it knew)."""

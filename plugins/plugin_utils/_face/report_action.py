@@ -16,6 +16,7 @@ from ansible.plugins.action import ActionBase
 from ...module_utils._read.errors import InputError
 from .._model.gathering import sources
 from .._report.run import Output
+from .releases import refuse_unknown
 
 if t.TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -73,6 +74,7 @@ class ReportAction(ActionBase):
             args.get("markdown_path"),
         )
         try:
+            refuse_unknown(args)
             folders = (self._loader.get_basedir(), os.getcwd())
             given, missing = sources(args, task_vars or {}, folders)
             found = self.report(given, args, output)

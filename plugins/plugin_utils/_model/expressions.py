@@ -16,6 +16,7 @@ from . import documents, flavor_files
 from .flavor import NO_IMAGE, Flavor, Image
 from .gathering import settled
 from .host import Scheduler
+from .schema import check, plain, within
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,6 +80,14 @@ def host(value: object, default_release: str) -> Host:
     if isinstance(given, dict) and {"name", "names"} & given.keys():
         return documents.fleet({"hosts": [given]}, default_release, "host").classes[0].host
     return documents.host(given, "host", default_release, "host")
+
+
+def provider(value: object, argument: str) -> dict[str, t.Any]:
+    """Take what Placement knows of a provider, or is to know: inventories and traits."""
+    with within(argument):
+        given: dict[str, t.Any] = plain(settled(value))
+        check(given, "placement:1")
+    return given
 
 
 def release(value: object) -> str:

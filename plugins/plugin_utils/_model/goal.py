@@ -59,7 +59,7 @@ def goal(document: object, names: Iterable[str], where: str = "goal") -> Goal:
     """
     known = frozenset(names)
     with within(where):
-        given: dict[str, t.Any] = dict(plain(document))
+        given: dict[str, t.Any] = plain(document)
         check(given, "goal:1")
         selectors = []
         for index, entry in enumerate(given.get("hosts", ())):

@@ -14,7 +14,7 @@ import yaml
 
 from ...module_utils._read import files
 from ...module_utils._read.errors import InputError, quoted
-from .schema import unique
+from .schema import unique, within
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,6 +23,8 @@ VALUES = 2_000_000
 """Values that a YAML file may hold, aliases written out."""
 DEPTH = 64
 """Levels of nesting that a YAML file may have."""
+DIGITS = 4000
+"""Digits that an integer may have; Python refuses more of them, too."""
 SUFFIXES = (".json", ".yml", ".yaml")
 """What the names of files of facts end in."""
 
@@ -111,26 +113,41 @@ def parse(text: str, where: str) -> list[t.Any]:
     named = where.endswith(".json")
     if named or text.lstrip()[:1] in ("{", "["):
         try:
-            return [_json(text)]
+            return [_json(text, where)]
         except json.JSONDecodeError as problem:
             if named:
-                at = f"{where}:{problem.lineno}"
-                raise InputError(f"broken JSON ({problem.msg})", "a JSON document", at) from None
-        except InputError as problem:
-            raise problem.at(where) from None
-        except RecursionError:
-            raise InputError("the values are nested too deeply", "a few levels", where) from None
-        except ValueError as problem:
-            raise InputError(str(problem), "JSON numbers", where) from None
+                raise _broken(problem, where) from None
     return _yaml(text, where)
 
 
-def _json(text: str) -> t.Any:
-    return json.loads(text, object_pairs_hook=unique, parse_constant=_no_constant)
+def parse_json(text: str, where: str = "") -> t.Any:
+    """Read a text that is one document of JSON. Raises ``InputError`` as :func:`load` does."""
+    try:
+        return _json(text, where)
+    except json.JSONDecodeError as problem:
+        raise _broken(problem, where) from None
+
+
+def _broken(problem: json.JSONDecodeError, where: str) -> InputError:
+    at = f"{where}:{problem.lineno}" if where else f"line {problem.lineno}"
+    return InputError(f"broken JSON ({problem.msg})", "a JSON document", at)
+
+
+def _json(text: str, where: str) -> t.Any:
+    with within(where):
+        return json.loads(
+            text, object_pairs_hook=unique, parse_int=_integer, parse_constant=_no_constant
+        )
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > DIGITS:
+        raise InputError(f"{quoted(digits)} is too large", f"numbers of {DIGITS} digits")
+    return int(digits)
 
 
 def _no_constant(name: str) -> t.NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
+    raise InputError(f"{name} is no number of JSON", "JSON numbers")
 
 
 def _yaml(text: str, where: str) -> list[t.Any]:

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-import json
 import typing as t
 import urllib.parse
 
 from ...module_utils._read.errors import InputError, quoted
+from . import loading
+from .schema import check, within
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -29,7 +30,8 @@ Get = t.Callable[[str], tuple[int, str]]
 def read(names: Iterable[str], get: Get) -> dict[str, dict[str, t.Any]]:
     """Read providers by their names: uuid, inventories, usages, traits, allocations by consumer.
 
-    Raises ``InputError`` for a name that no provider has, and where Placement refuses to tell.
+    Raises ``InputError`` for a name that no provider has, and where Placement refuses to tell or
+    answers what its API does not.
     """
     return {name: _provider(name, lambda path: _document(path, get)) for name in names}
 
@@ -58,11 +60,8 @@ def _document(path: str, get: Get) -> dict[str, t.Any]:
     where = f"Placement, GET {path}"
     if status != 200:
         raise InputError(f"{_REFUSALS.get(status, 'it failed')} (status {status})", "", where)
-    try:
-        found = json.loads(body)
-    except ValueError:
-        found = None
     part = path.partition("?")[0].rpartition("/")[2]
-    if not isinstance(found, dict) or part not in found:
-        raise InputError("the answer is not Placement's", "the endpoint of Placement", where)
+    with within(f"{where}: the answer is not Placement's"):
+        found: dict[str, t.Any] = loading.parse_json(body)
+        check(found, f"placement:1#/$defs/{part}")
     return found

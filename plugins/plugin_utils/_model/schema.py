@@ -26,7 +26,7 @@ Path = tuple[str | int, ...]
 
 FOLDER = pathlib.Path(__file__).parent / "schemas"
 """Where the schemas stand: ``host.json``, ``fleet.json``, ``flavors.json``, ``images.json``,
-``servers.json``, ``wish.json``."""
+``servers.json``, ``wish.json``, ``goal.json``, ``placement.json``."""
 
 _PREFIX = "urn:pinguard.nova:"
 _PLAIN_KEY = re.compile(r"[A-Za-z_][\w-]*")
@@ -70,9 +70,9 @@ def plain(document: object) -> t.Any:
     except InputError:
         raise
     except (TypeError, ValueError) as problem:
-        raise InputError(
-            f"not a plain document ({problem})", "texts, finite numbers, booleans, lists, mappings"
-        ) from None
+        why = problem if isinstance(problem, TypeError) else "a loop, or a number without end"
+        accepted = "texts, finite numbers, booleans, lists, mappings"
+        raise InputError(f"not a plain document ({why})", accepted) from None
 
 
 def unique(pairs: Iterable[tuple[str, t.Any]]) -> dict[str, t.Any]:
@@ -124,9 +124,21 @@ def _validator(reference: str) -> Validator:
     types = draft.TYPE_CHECKER.redefine(
         "integer", lambda _rest, value: isinstance(value, int) and not isinstance(value, bool)
     )
-    strict: type[Validator] = jsonschema.validators.extend(draft, type_checker=types)
+    strict: type[Validator] = jsonschema.validators.extend(
+        draft, {"pattern": _pattern}, type_checker=types
+    )
     checker: Validator = strict(_written_out({"$ref": f"{_PREFIX}{reference}"}, ""))
     return checker
+
+
+def _pattern(
+    validator: Validator, form: str, instance: t.Any, _described: object
+) -> Iterator[ValidationError]:
+    """Hold a text against a form: its ``$`` is the very end, where Python lets a newline follow."""
+    import jsonschema
+
+    if validator.is_type(instance, "string") and not re.fullmatch(form, instance):
+        yield jsonschema.ValidationError("")
 
 
 def _written_out(node: t.Any, name: str) -> t.Any:

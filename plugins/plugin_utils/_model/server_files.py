@@ -336,6 +336,7 @@ def _held(host: str, given: dict[str, t.Any], path: Path) -> Iterator[Allocation
     """
     at = (*path, "allocations")
     for consumer, answer in as_mapping(given["allocations"], at).items():
+        check(consumer, "servers:1#/$defs/id", (*at, consumer))
         here = (*at, consumer, "resources")
         resources = as_mapping(as_mapping(answer, (*at, consumer)).get("resources"), here)
         check(resources, "servers:1#/$defs/resources", here)

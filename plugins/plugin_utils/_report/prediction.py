@@ -8,6 +8,8 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils._read.errors import InputError
+from .._model.schema import within
+from .._nova import startup
 from .._nova.errors import NovaError
 from .._nova.image_properties import HYPERTHREADING
 from .._nova.inventory import inventories, traits
@@ -28,8 +30,10 @@ def predicted(host: Host) -> dict[str, t.Any]:
 
     Raises ``InputError`` for an unknown release and for options that nova-compute fails with.
     """
-    release = release_of(host.release, host=True)
+    with within("release"):
+        release = release_of(host.release, host=True)
     try:
+        startup.check(host.config, release)
         reported = inventories(host, release)
     except NovaError as error:
         raise InputError(f"nova-compute would fail: {error}", "", f"host {host.name}") from None

@@ -17,6 +17,8 @@ from .naming import compact, counted
 if t.TYPE_CHECKING:
     from collections.abc import Iterable
 
+_COMMENT = re.compile(r"(?:^|\s)#(?:\s|$)")
+
 FOLDER = pathlib.Path(__file__).parent / "templates"
 
 
@@ -35,21 +37,33 @@ def printable(value: object) -> str:
     return "".join(character if character.isprintable() else "?" for character in text)
 
 
-def wrapped(value: str, width: int, first: str = "", rest: str = "") -> str:
-    """Break a text in lines of at most ``width`` columns, with what starts the lines.
+def wrapped(
+    value: str, width: int, first: str = "", rest: str = "", *, several: bool = False
+) -> str:
+    r"""Break a text in lines of at most ``width`` columns, with what starts the lines.
 
-    A command of several lines keeps them.
+    What follows ``#`` stays a comment where it is broken. A text of ``several`` lines keeps them;
+    of any other, line breaks are blanks, as names may hold them.
+
+    >>> wrapped("reboot x # a\nb", 40)
+    'reboot x # a b'
     """
     lines: list[str] = []
-    for line in value.splitlines() or [""]:
-        lines += textwrap.wrap(
-            printable(line),
-            max(width, 40),
+    for line in (value.splitlines() if several else [value]) or [""]:
+        text = printable(line)
+        comment = _COMMENT.search(text)
+        parts = textwrap.wrap(
+            text,
+            max(width, 40) - (len("# ") if comment else 0),
             initial_indent=rest if lines else first,
             subsequent_indent=rest,
             break_long_words=False,
             break_on_hyphens=False,
         ) or [first.rstrip()]
+        commented = False
+        for part in parts:
+            lines.append(f"{rest}# {part[len(rest) :]}" if commented else part)
+            commented = commented or bool(_COMMENT.search(part))
     return "\n".join(lines)
 
 

@@ -13,10 +13,11 @@ import typing as t
 
 from ...module_utils._read.errors import InputError
 from .._model import gathering
+from .._model.schema import within
 from .._rules.audit import Audit, audit, audit_hosts, new_findings, upgraded
 from . import json_report, text
 from .cpu_map import WIDTH, cpu_map
-from .writing import Written, write
+from .writing import Written, located, write_all
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable
@@ -137,20 +138,29 @@ def _written(
     document: Callable[[], dict[str, t.Any]],
     markdown: Callable[[], str],
 ) -> list[Written]:
-    """Write the files; nothing is written before all of them are made and have a folder."""
-    texts = []
-    if output.report_path:
-        texts.append((output.report_path, report))
-    if output.markdown_path:
-        texts.append((output.markdown_path, markdown()))
-    if output.json_path:
-        texts.append((output.json_path, json.dumps(document(), indent=1) + "\n"))
-    for path, _rest in texts:
-        folder = os.path.dirname(os.path.realpath(os.path.expanduser(path)))
-        if not os.path.isdir(folder):
-            raise InputError("the folder does not exist", "a folder that exists", folder)
-        if os.path.isdir(os.path.expanduser(path)):
-            raise InputError("is a folder", "the path of a file", path)
-    if len({os.path.realpath(os.path.expanduser(path)) for path, _text in texts}) < len(texts):
-        raise InputError("two reports go to one file", "a path for each", texts[0][0])
-    return [write(path, content, check=output.check) for path, content in texts]
+    """Write the files; nothing is written before all of them are made and can be written."""
+    made = {
+        "report_path": lambda: report,
+        "markdown_path": markdown,
+        "json_path": lambda: json.dumps(document(), indent=1) + "\n",
+    }
+    texts: dict[str, str] = {}
+    for option, make in made.items():
+        given = getattr(output, option)
+        if given:
+            with within(option):
+                path = _place(given)
+                if path in texts:
+                    raise InputError("two reports go to one file", "a path for each", path)
+            texts[path] = make()
+    return write_all(texts, check=output.check)
+
+
+def _place(given: str) -> str:
+    """Find the place of a report, where a file can be."""
+    path = located(given)
+    if not os.path.isdir(os.path.dirname(path)):
+        raise InputError("the folder does not exist", "a folder that exists", os.path.dirname(path))
+    if os.path.isdir(path):
+        raise InputError("is a folder", "the path of a file", path)
+    return path

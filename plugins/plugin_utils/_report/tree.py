@@ -9,7 +9,7 @@ import os
 import typing as t
 
 from ...module_utils._read.errors import InputError
-from .writing import Written, write
+from .writing import Written, write, write_all
 
 if t.TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,9 +30,9 @@ def write_tree(
     paths = {os.path.join(folder, path): text for path, text in texts.items()}
     planned = [_planned(path, text) for path, text in paths.items()]
     if not check:
-        for path, text in paths.items():
+        for path in paths:
             _make(os.path.dirname(path))
-            write(path, text)
+        write_all(paths)
     return tuple(planned)
 
 

@@ -5,13 +5,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
+import pathlib
 import tempfile
 import typing as t
 
 from ...module_utils._read import files
 from ...module_utils._read.errors import InputError
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -33,30 +38,59 @@ class Written:
         }
 
 
-def write(path: str, text: str, *, check: bool = False) -> Written:
-    """Replace the file at ``path`` at once, unless it holds ``text`` already or ``check`` is set.
+def located(path: str) -> str:
+    """Find the place of a file, all symbolic links followed.
 
-    Raises ``InputError`` where it cannot be read or written.
+    Raises ``InputError`` for what cannot be a path.
     """
-    path = os.path.realpath(os.path.expanduser(path))
+    return files.Tree().locate(os.path.abspath(os.path.expanduser(path)))
+
+
+def write(path: str, text: str, *, check: bool = False) -> Written:
+    """Write one file as :func:`write_all` does."""
+    return write_all({path: text}, check=check)[0]
+
+
+def write_all(texts: Mapping[str, str], *, check: bool = False) -> list[Written]:
+    """Replace the files by their paths, unless they hold their text already or ``check`` is set.
+
+    All texts are on the disk, beside their files, before the first file is replaced.
+
+    Raises ``InputError`` where one cannot be read or written.
+    """
+    found = [_planned(located(path), text) for path, text in texts.items()]
+    if check:
+        return found
+    with contextlib.ExitStack() as stack:
+        staged = [(_staged(file, stack), file.path) for file in found if file.changed]
+        for name, path in staged:
+            with _telling(path):
+                os.replace(name, path)
+    return found
+
+
+def _planned(path: str, text: str) -> Written:
     before = files.read_text(path) if os.path.lexists(path) else None
-    written = Written(path, before != text, before or "", text)
-    if not written.changed or check:
-        return written
-    folder = os.path.dirname(path)
+    return Written(path, before != text, before or "", text)
+
+
+def _staged(file: Written, stack: contextlib.ExitStack) -> str:
+    """Write the text to a file that goes with ``stack`` if it is still there."""
+    with _telling(file.path):
+        mode = os.stat(file.path).st_mode & 0o777 if os.path.lexists(file.path) else 0o644
+        descriptor, name = tempfile.mkstemp(dir=os.path.dirname(file.path), prefix=".pinguard-")
+        stack.callback(pathlib.Path(name).unlink, missing_ok=True)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
+            opened.write(file.after)
+            os.fchmod(opened.fileno(), mode)
+    return name
+
+
+@contextlib.contextmanager
+def _telling(path: str) -> Iterator[None]:
     try:
-        mode = os.stat(path).st_mode & 0o777 if before is not None else 0o644
-        descriptor, name = tempfile.mkstemp(dir=folder, prefix=".pinguard-")
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(text)
-                os.fchmod(file.fileno(), mode)
-            os.replace(name, path)
-        except BaseException:
-            os.unlink(name)
-            raise
+        yield
     except OSError as problem:
         raise InputError(
             f"cannot be written ({problem.strerror})", "a file in a folder that exists", path
         ) from None
-    return written

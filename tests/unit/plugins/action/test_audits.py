@@ -111,6 +111,8 @@ def test_allocations_are_audited_from_files_of_servers(
         ({"flavors": []}, "hosts: no host has facts"),
         ({"hosts": ["x"]}, "'x' is not in the inventory"),
         ({"fleet": "none.yml"}, "none.yml: "),
+        ({"release": "99"}, "^release: Nova '99' is not known"),
+        ({"target_release": "x"}, "^target_release: 'x' is no release of Nova"),
     ],
 )
 def test_bad_input_fails_in_one_line(

@@ -44,6 +44,12 @@ def test_the_release_counts_where_the_facts_name_none(host: dict[str, t.Any]) ->
     }
 
 
+def test_an_unknown_release_is_named(host: dict[str, t.Any]) -> None:
+    host["release"] = "99"
+    with pytest.raises(AnsibleFilterError, match="predicted_provider: release: Nova '99' is not"):
+        predicted_provider(host)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -115,7 +121,7 @@ def test_a_class_too_many_is_told(host: dict[str, t.Any]) -> None:
     ],
 )
 def test_what_is_no_provider_is_refused(provider: object, message: str) -> None:
-    sound = {"inventories": {}, "traits": []}
+    sound: dict[str, t.Any] = {"inventories": {}, "traits": []}
     for argument, given in (("provider", (provider, sound)), ("predicted", (sound, provider))):
         with pytest.raises(AnsibleFilterError, match=f"deviations: {argument}: ?.*{message}"):
             provider_deviations(*given)

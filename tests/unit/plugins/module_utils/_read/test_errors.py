@@ -20,6 +20,8 @@ from ansible_collections.pinguard.nova.plugins.module_utils._read.errors import 
         (InputError("is bad", "good", "key").at("file"), "file: key: is bad; accepted: good"),
         (InputError("is bad").at("file"), "file: is bad"),
         (InputError("two\n lines", "x\ty"), "two lines; accepted: x y"),
+        (InputError("is bad", "", "\u202ea\x1b"), "\\u202ea\\x1b: is bad"),
+        (InputError(quoted(10**5000)), "a number of very many digits"),
     ],
 )
 def test_the_text_of_an_error(error: InputError, text: str) -> None:
@@ -32,7 +34,9 @@ def test_an_error_told_of_its_place_keeps_its_kind() -> None:
 
 @given(st.text(), st.text(), st.text())
 def test_an_error_is_one_line(what: str, accepted: str, where: str) -> None:
-    assert len(str(InputError(what, accepted, where)).splitlines()) <= 1
+    text = str(InputError(what, accepted, where))
+    assert len(text.splitlines()) <= 1
+    assert text.isprintable()
 
 
 @given(st.text())
