@@ -141,7 +141,7 @@ def test_a_failure_on_the_host_is_handed_on(host: dict[str, t.Any], name: str) -
 def test_an_unknown_release_fails_in_one_line(host: dict[str, t.Any]) -> None:
     host["release"] = "99"
     action = Action(host, {"settings": {SHARED: "0,2"}, "release": "99"})
-    with pytest.raises(AnsibleActionFail, match="^release: Nova '99' is not known"):
+    with pytest.raises(AnsibleActionFail, match=r"^release: Nova '99' is not known"):
         action.judged()
 
 

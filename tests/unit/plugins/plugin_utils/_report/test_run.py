@@ -134,7 +134,7 @@ def test_reports_do_not_share_a_file(
     host: dict[str, t.Any], pinned: dict[str, t.Any], tmp_path: pathlib.Path
 ) -> None:
     path = str(tmp_path / "x")
-    with pytest.raises(InputError, match="json_path: .*two reports go to one file"):
+    with pytest.raises(InputError, match=r"json_path: .*two reports go to one file"):
         run.flavor_audit(sources(host, pinned), run.Output("never", path, path))
 
 
