@@ -6,6 +6,7 @@
 ``up FOLDER`` makes them, ``down FOLDER`` ends Placement. ``restart FOLDER HOST`` plays
 nova-compute: it counts what the host's file says and reports it, one PCPU too few where there is a
 file ``broken``. ``look FOLDER HOST`` keeps what Placement knows of all hosts once HOST is done.
+``client FOLDER ARGUMENTS`` plays OpenStack's client, for one server on the last host.
 """
 
 from __future__ import annotations
@@ -27,16 +28,18 @@ SECONDS = 900
 """How long Placement lives at most."""
 LEGACY = "[DEFAULT]\ntransport_url = rabbit://nova:sesame@controller\n"
 HOSTS = {
-    "cmp-01": (2, f"{LEGACY}vcpu_pin_set = 1-7\n"),
-    "cmp-02": (2, f"{LEGACY}vcpu_pin_set = 1-7\nreserved_host_cpus = 1\n"),
+    "cmp-01": (2, f"{LEGACY}vcpu_pin_set = 1-9\n"),
+    "cmp-02": (2, f"{LEGACY}vcpu_pin_set = 1-9\nreserved_host_cpus = 1\n"),
     "cmp-03": (2, f"{LEGACY}cpu_allocation_ratio = 8.0\n"),
     "cmp-04": (2, f"{LEGACY}vcpu_pin_set = 2,3,6,7\n"),
     "cmp-05": (1, LEGACY),
     "cmp-06": (1, LEGACY),
 }
-"""Threads of a core, and the file of nova-compute. All have two cells and eight CPUs."""
+"""Threads of a core, and the file of nova-compute. All have two cells and eight CPUs, so that the
+first two, which name CPUs 8 and 9, serve nothing until they are reconfigured."""
 CPU = "sys/devices/system/cpu"
 NODE = "sys/devices/system/node"
+CLIENT = f'#!/bin/sh\nexec {sys.executable} {__file__} client {{folder}} "$@"\n'
 PYTHON = """\
 #!/bin/sh
 [ "$(id -u)" = 0 ] || user=--map-root-user
@@ -56,6 +59,10 @@ def up(folder: pathlib.Path) -> None:
             (folder / name / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / name / path).write_text(content, encoding="utf-8")
         (folder / name / "python").chmod(0o755)
+    client = folder / "bin" / "openstack"
+    client.parent.mkdir()
+    client.write_text(CLIENT.format(folder=folder), encoding="utf-8")
+    client.chmod(0o755)
     address = folder / "placement"
     with (folder / "log").open("w") as log:
         command = ["timeout", str(SECONDS), sys.executable, str(SERVER), "--port-file"]
@@ -138,6 +145,23 @@ def look(folder: pathlib.Path, host: str) -> None:
         file.write(json.dumps({"done": host, "seen": seen}) + "\n")
 
 
+def client(folder: pathlib.Path, *arguments: str) -> None:
+    """Move the server when asked; fail to confirm it once, then take a while for it."""
+    with (folder / "calls").open("a+", encoding="utf-8") as file:
+        file.write(" ".join(arguments[2:]) + "\n")
+        file.seek(0)
+        calls = file.read()
+    confirmed = calls.count("server migration confirm") - 1
+    if "confirm" in arguments and confirmed < 1:
+        sys.exit("Service Unavailable (HTTP 503)")
+    if "show" in arguments:
+        moved = "server migrate" in calls
+        shown = calls.rpartition("confirm")[2].count("show")
+        status = "VERIFY_RESIZE" if moved and (confirmed < 1 or shown < 2) else "ACTIVE"
+        host = "cmp-05" if moved else "cmp-06"
+        print(json.dumps({"status": status, "OS-EXT-SRV-ATTR:host": host}))
+
+
 def _provider(folder: pathlib.Path, host: str) -> dict[str, t.Any]:
     found: list[dict[str, t.Any]] = _ask(folder, "GET", f"/resource_providers?name={host}")[
         "resource_providers"
@@ -163,5 +187,7 @@ def _ask(
 
 if __name__ == "__main__":
     command, where, *arguments = sys.argv[1:]
-    commands = {"up": up, "down": down, "restart": restart, "look": look}
+    commands: dict[str, t.Callable[..., None]] = {
+        each.__name__: each for each in (up, down, restart, look, client)
+    }
     commands[command](pathlib.Path(where), *arguments)
