@@ -127,6 +127,8 @@ class Release:
     dies_of_inventory_in_use: bool = since("26.0.0")
     """A class that leaves the inventory while it is allocated fails the whole update, and the
     start with it; before, the old inventory just stays."""
+    live_moves_shared: bool = since("30.0.0")
+    """A live migration gives floating vCPUs the shared CPUs of the new host (2c3f4f2da5)."""
     owner_trait: bool = since("34.0.0")
     """Reports the trait ``OWNER_NOVA``, and asks for it once every compute does."""
     ffu_workaround: bool = since("25.0.0")

@@ -360,7 +360,7 @@ class _Planner:
         fresh = self.cloud.empty(host)
         # Those that Nova would not miss at once: by pins that nobody keeps free, or at their next
         # start.
-        lost = [each for each in residents if changes and _lost(each, fresh, seen)]
+        lost = [each for each in residents if changes and _lost(each, fresh)]
         start = None if lost else self.cloud.start(host)
         moves: list[Move] = []
         if start is None or not start.clean:
@@ -443,6 +443,9 @@ class _Planner:
         """Migrate a server to the first host that takes it on the right class."""
         wanted = self.wanted.get(_key(each.flavor, each.image))
         label = self.names.get(each.consumer, each.consumer)
+        if each.pinned and wanted and not _pins(wanted.asked):
+            text = f"server {label} is pinned, which its flavor does not ask for: give its image"
+            return _Problem("server", text)
         if each.status not in MOVED:
             text = f"server {label} cannot stay, nor move while it is {each.status}"
             return _Problem("server", text)
@@ -474,6 +477,10 @@ class _Planner:
 
     def _live(self, each: Resident) -> bool:
         """Say whether a server is to be migrated live, and can be."""
+        release = release_of(self.cloud.scheduler.release)
+        floats = each.guest is None or any(cell.cpuset for cell in each.guest.cells)
+        if floats and not release.live_moves_shared:
+            return False
         return self.goal.live and each.status == "ACTIVE" and self.cloud.live_refusal(each) is None
 
     # The end.
@@ -516,6 +523,10 @@ class _Planner:
         self.steps.append(Step(len(self.steps) + 1, kind, turns, release, room, note))
 
 
+def _pins(asked: Asked) -> bool:
+    return asked.guest is not None and any(cell.pinned for cell in asked.guest.cells)
+
+
 def right_class(outcome: Outcome | None, seen: HostView) -> bool:
     """Say whether a guest that boots takes the inventory that its host has for it: a pinned one
     VCPU on a legacy host, PCPU elsewhere."""
@@ -554,12 +565,12 @@ def _repairable(seen: HostView) -> bool:
     return seen.fault is not None and seen.release.dedicated_set
 
 
-def _lost(resident: Resident, fresh: HostView, before: HostView) -> bool:
+def _lost(resident: Resident, fresh: HostView) -> bool:
     """Say whether a server stays on a host, but not with what it needs there."""
     if fresh.sets is None:
         return False
     outside = own_cpus(resident) & ~fresh.sets.pinnable
-    return bool(outside or (not_again(resident, fresh) and not not_again(resident, before)))
+    return bool(outside or not_again(resident, fresh))
 
 
 def _moving(fleet: Fleet) -> dict[str, str]:

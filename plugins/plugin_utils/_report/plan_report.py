@@ -190,8 +190,8 @@ class _Shown:
         """Say what is kept throughout, and what is not as it should be after the last step."""
         plan = self.plan
         if plan.flavors and plan.steps:
-            more = f" and room for {self.goal.spare} more" if self.goal.spare else ""
-            yield f"each flavor in use keeps a host{more} throughout"
+            more = f" and room for {self.goal.spare} more throughout" if self.goal.spare else ""
+            yield f"each flavor in use keeps a host{more or ' after each step'}"
         if plan.blockers:
             constraints = dict.fromkeys(each.constraint for each in plan.blockers)
             yield f"what comes next is forbidden by {', '.join(constraints)}"

@@ -35,6 +35,7 @@ def _check(case: RestartCase) -> Iterator[Detail]:
         each.consumer: cpus
         for each in case.residents
         if (cpus := restarts.floats_anew(each, case.before, after))
+        and not restarts.not_again(each, after)
     }
     found = [each for each in case.residents if each.consumer in crossing]
     if not found:

@@ -40,7 +40,7 @@ def _check(case: RestartCase) -> Iterator[Detail]:
     found: dict[str, list[Resident]] = collections.defaultdict(list)
     for each in case.residents:
         why = "" if after.fault else restarts.not_again(each, after)
-        if why and not restarts.not_again(each, before):
+        if why and (before.fault or not restarts.not_again(each, before)):
             found[why].append(each)
     for why, losers in found.items():
         yield Detail(

@@ -120,7 +120,7 @@ def not_again(resident: Resident, seen: HostView) -> str:
     empty = {cell.id for cell in seen.cells if not cell.cpuset}
     for cell, seat in zip(resident.guest.cells, resident.holder.seats, strict=True):
         if cell.cpuset and seat.cell in empty:
-            return f"its cell {seat.cell} has no shared CPU for vCPUs that float"
+            return f"cell {seat.cell} has no shared CPU for vCPUs that float"
     return ""
 
 
@@ -129,12 +129,11 @@ def floats_anew(resident: Resident, before: HostView, after: HostView) -> int:
     dedicated (bitmask). Those of a host that served nothing before are not known: all that do."""
     if after.sets is None or resident.status in AT_REST:
         return 0
-    if before.sets is None:
-        return after.sets.dedicated if not resident.pinned or floats(resident) else 0
-    found = 0
-    if not resident.pinned or floats(resident):
-        found |= before.sets.shared & after.sets.dedicated
+    floating = not resident.pinned or floats(resident)
     shares = resident.guest is not None and resident.guest.emulator_threads_policy == "share"
+    if before.sets is None:
+        return after.sets.dedicated if floating or shares else 0
+    found = before.sets.shared & after.sets.dedicated if floating else 0
     if shares and before.host.config.cpu_shared_set:
         found |= parse_nova(before.host.config.cpu_shared_set) & after.sets.dedicated
     return found
@@ -142,7 +141,7 @@ def floats_anew(resident: Resident, before: HostView, after: HostView) -> int:
 
 def keeping(case: RestartCase, found: CpuSets) -> str:
     """Write the least change of the options that leaves every server the CPUs that it holds."""
-    kept = held(case)
+    kept = held(case) & case.host.topology.online
     if case.host.config.vcpu_pin_set:
         return f"[DEFAULT]\nvcpu_pin_set = {to_text(found.pinnable | kept)}"
     options = {"cpu_dedicated_set": found.dedicated | kept}

@@ -315,3 +315,10 @@ def test_the_sets_that_are_proposed_keep_every_pin(dedicated: int, servers: list
             mended = {**sets, **dict(re.findall(r"(cpu_\w+) = (.*)", each.fix))}
             again = a_restart(OLD, a_host(MACHINE, **mended), *servers)
             assert not {code for code, _severity in told(again)} & {"FU-02", "FU-03"}
+
+
+def test_a_host_that_served_nothing_tells_of_shared_emulator_threads_too() -> None:
+    broken = a_host(cpu_shared_set="0-3", cpu_dedicated_set="2-7")
+    guest = a_guest(4, 5, emulator_threads_policy="share", allocation={"PCPU": 2})
+    codes = [code for code, _severity in told(a_restart(broken, new_style(), guest))]
+    assert "FU-06" in codes

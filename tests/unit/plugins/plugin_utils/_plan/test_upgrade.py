@@ -480,3 +480,38 @@ def test_hosts_before_train_are_judged_at_the_release_that_they_will_have() -> N
     plan = planned(dataclasses.replace(fleet, classes=old), release="22.4.0")
     assert plan.complete
     assert plan.legacy_after == 0
+
+
+def test_a_server_that_would_not_start_again_is_moved_not_rebooted() -> None:
+    cells = Flavor("small-pages", 2, 1024, {"hw:mem_page_size": "small"})
+    fleet = a_fleet(*TWO, flavors=(cells,), on=[(0, cells)])
+    bare = {"cpu_shared_set": "5-6,13-14", "cpu_dedicated_set": "1-3,9-11"}
+    first = fleet.classes[0]
+    config = HostConfig(cpu_shared_set="5,13", cpu_dedicated_set="1-3,9-11")
+    now = HostClass(dataclasses.replace(first.host, config=config), first.names)
+    fleet = dataclasses.replace(fleet, classes=(now, *fleet.classes[1:]))
+    hosts = [{"match": "cmp-0", "sets": bare}]
+    plan = planned(fleet, hosts=hosts, disable_fallback=False)
+    turns = [turn for step in plan.steps for turn in step.turns]
+    assert [move.target for turn in turns for move in turn.moves] == ["cmp-1"]
+    assert not any(turn.reboots for turn in turns)
+
+
+def test_a_pinned_server_whose_flavor_asks_for_no_pins_is_not_moved() -> None:
+    fleet = a_fleet(*TWO, on=[(0, EMULATOR), (1, FLOATING)])
+    servers = tuple(
+        dataclasses.replace(each, flavor=FLOATING) if each.host == "cmp-0" else each
+        for each in fleet.servers
+    )
+    plan = planned(dataclasses.replace(fleet, servers=servers))
+    assert "give its image" in plan.blockers[0].text
+
+
+def test_floating_servers_move_live_only_where_nova_gives_them_new_cpus() -> None:
+    for nova, live in (("29.4.0", False), ("30.3.0", True)):
+        fleet = a_fleet(*TWO, nova=nova, on=[(0, FLOATING)])
+        sets = {"cpu_dedicated_set": "1-7,9-15"}
+        hosts = [{"match": "cmp-0", "sets": sets}]
+        plan = planned(fleet, hosts=hosts, live=True, disable_fallback=False)
+        moves = [move for step in plan.steps for turn in step.turns for move in turn.moves]
+        assert [move.live for move in moves] == [live]
