@@ -118,13 +118,13 @@ def misfits(fresh: HostView, before: HostView, residents: Sequence[Resident]) ->
     cells, found = fresh.cells, []
     used: Amounts = {}
     for each in residents:
-        amounts = _sum(used, moved.get(each.consumer, each.allocation))
+        mine = moved.get(each.consumer, each.allocation)
+        amounts = _sum(used, mine)
         try:
             check_residents(fresh.host, (each,), fresh.release)
             after = cells
             if cells is not None and each.holder is not None:
                 after = usage.take(cells, each.holder, fresh.release)
-            mine = moved.get(each.consumer, each.allocation)
             if any(mine.get(name) and name not in offered for name in CPU_CLASSES):
                 raise NovaError("PlacementPciException", "a class that it holds is gone")
             if due and _overfull(offered, amounts, (each,), moved):

@@ -12,6 +12,7 @@ import typing as t
 from .._rules import servers
 from .._rules.audit import findings, ranked, status_of
 from .._rules.rule import AllocationCase, ServerCase
+from .._rules.servers import MIGRATED
 from .clouds import cloud_of
 from .destinations import Landing, Mover
 from .healing import PINS, healed
@@ -23,11 +24,6 @@ if t.TYPE_CHECKING:
     from .._model.host import Fleet, Scheduler
     from .._nova.schedule import HostView
     from .._rules.rule import Finding
-
-MIGRATED = ("ACTIVE", "SHUTOFF")
-"""Statuses in which the API moves a server.
-
-Source: ``nova/compute/api.py``, ``resize``."""
 
 _FEW = 3
 """Hosts that a repair names."""

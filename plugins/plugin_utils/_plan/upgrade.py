@@ -23,7 +23,7 @@ from .._nova.releases import release as release_of
 from .._nova.startup import cpu_option
 from .._rules.cases import telling
 from .._rules.restarts import floats_anew, not_again, own_cpus
-from .._rules.servers import MOVING, occupying
+from .._rules.servers import MIGRATED, MOVING, occupying
 from . import advisories
 from .clouds import cloud_of
 from .steps import Blocker, HostTurn, Kind, Move, Plan, Step
@@ -41,9 +41,6 @@ if t.TYPE_CHECKING:
     from .._nova.schedule import Asked, HostView
 
 DEPRECATED = ("vcpu_pin_set", "reserved_host_cpus")
-MOVED = ("ACTIVE", "SHUTOFF")
-"""Statuses in which Nova migrates a server."""
-
 ATTEMPTS = 2
 """Other orders that are tried where the first one leads nowhere."""
 
@@ -446,7 +443,7 @@ class _Planner:
         if each.pinned and wanted and not _pins(wanted.asked):
             text = f"server {label} is pinned, which its flavor does not ask for: give its image"
             return _Problem("server", text)
-        if each.status not in MOVED:
+        if each.status not in MIGRATED:
             text = f"server {label} cannot stay, nor move while it is {each.status}"
             return _Problem("server", text)
         takes = wanted.takes - {source, *batch} if wanted else set()

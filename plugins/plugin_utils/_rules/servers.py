@@ -25,6 +25,10 @@ if t.TYPE_CHECKING:
     from .._nova.schedule import Asked, HostView
 
 CPU_CLASSES = ("PCPU", "VCPU")
+MIGRATED = ("ACTIVE", "SHUTOFF")
+"""Statuses in which Nova migrates a server.
+
+Source: ``nova/compute/api.py``, ``resize``."""
 ON_THE_WAY = ("RESIZE", "MIGRATING", "REVERT_RESIZE")
 """Statuses in which the server's own allocation may be on the host that it is to come to."""
 MOVING = (*ON_THE_WAY, "VERIFY_RESIZE")
