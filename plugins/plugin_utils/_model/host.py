@@ -14,8 +14,13 @@ if t.TYPE_CHECKING:
     from collections.abc import Mapping
 
     from .flavor import Flavor, Image
+    from .kernel import Cgroups, Kernel, Libvirt
     from .server import Allocation, Server
     from .topology import Topology
+
+
+Intent = t.Literal["realtime", "pinned", "shared"]
+"""What a host is for: realtime guests, pinned guests, or floating ones alone."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -71,6 +76,13 @@ class Host:
     traits: frozenset[str] = frozenset()
     """Traits beyond those that Nova derives from the CPUs."""
     aggregates: frozenset[str] = frozenset()
+    kernel: Kernel | None = None
+    cgroups: Cgroups | None = None
+    libvirt: Libvirt | None = None
+    tuned_profile: str | None = None
+    """Active profile of tuned; None where it is absent or unknown."""
+    intent: Intent | None = None
+    """What the operator says the host is for; None where nobody said."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

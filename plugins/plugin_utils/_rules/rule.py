@@ -12,8 +12,10 @@ import typing as t
 if t.TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from .._model.domain import Domain
     from .._model.flavor import Flavor, Image
     from .._model.guest import Guest
+    from .._model.guest_xml import GuestXml
     from .._model.host import Host, Scheduler
     from .._model.host_cell import HostCell
     from .._model.server import Allocation, Server
@@ -133,6 +135,30 @@ class RestartCase:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class GuestCase:
+    """One domain on its host, with what Nova would write for it."""
+
+    domain: Domain
+    host: HostCase
+    others: tuple[Domain, ...]
+    """The other domains of the host."""
+    release: Release
+    """Of the Nova that generated its XML; the host's where that is unknown."""
+    predicted: GuestXml | None
+    """What Nova of that release writes for flavor, image and pins; None where it is not to be
+    had."""
+    unpredicted: str
+    """Why there is no prediction; "" where there is one."""
+    flavor: Flavor | None
+    """From the XML, else from the server, else inferred."""
+    image: Image | None
+    inferred: bool
+    """Whether the flavor's extra specs are read off the XML for want of a better source."""
+    server: Server | None = None
+    """The server as the API or the database has it."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Detail:
     """What a rule saw: what is wrong here, what happens then, the exact fix."""
 
@@ -147,7 +173,16 @@ class Detail:
     """Hosts that a flavor's finding is about, where not all."""
 
 
-Case = t.TypeVar("Case", FlavorCase, HostCase, FleetCase, ServerCase, AllocationCase, RestartCase)
+Case = t.TypeVar(
+    "Case",
+    FlavorCase,
+    HostCase,
+    FleetCase,
+    ServerCase,
+    AllocationCase,
+    RestartCase,
+    GuestCase,
+)
 
 
 @dataclasses.dataclass(frozen=True)
