@@ -440,7 +440,7 @@ def compare(case: Data, recorded: Data, release: Release) -> Compared:
         return Compared((recorded, ours), unknown)
     ours = DECIDERS[case.get("kind", "numa")](case, release)
     cores = cores_of(case, ours)
-    sides = (_reduced(recorded, cores), _reduced(ours, cores))
+    sides = (reduced(recorded, cores), reduced(ours, cores))
     recorded_pins, our_pins = list(_pins(recorded)), list(_pins(ours))
     return Compared(
         (sides[0], sides[1]),
@@ -461,7 +461,7 @@ def cores_of(case: Data, ours: Data) -> dict[int, int]:
     return cores
 
 
-def _reduced(verdict: t.Any, cores: dict[int, int]) -> t.Any:
+def reduced(verdict: t.Any, cores: dict[int, int]) -> t.Any:
     """Reduce a verdict to what must be equal.
 
     Of a crash only that it is one; of pins the threads that each core of the host gives.
@@ -469,22 +469,22 @@ def _reduced(verdict: t.Any, cores: dict[int, int]) -> t.Any:
     if is_error(verdict):
         return verdict["error"] if verdict["nova"] else "crash"
     if isinstance(verdict, list):
-        return [_reduced(value, cores) for value in verdict]
+        return [reduced(value, cores) for value in verdict]
     if not isinstance(verdict, dict):
         return verdict
-    reduced: Data = {}
+    kept: Data = {}
     for key, value in verdict.items():
         if key in ("cpu_pinning", "cpuset_reserved", "pinned_cpus"):
             cpus = value.values() if isinstance(value, dict) else value
             counted = collections.Counter(cores.get(cpu, cpu) for cpu in cpus)
-            reduced[key] = sorted(counted.items())
+            kept[key] = sorted(counted.items())
         elif key == "siblings":
-            reduced[key] = [sorted(core) for core in value]
+            kept[key] = [sorted(core) for core in value]
         elif key == "cpu_topology":
             continue
         else:
-            reduced[key] = _reduced(value, cores)
-    return reduced
+            kept[key] = reduced(value, cores)
+    return kept
 
 
 def _pins(verdict: t.Any) -> t.Iterator[t.Any]:

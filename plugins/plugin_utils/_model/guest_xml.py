@@ -40,6 +40,9 @@ class CpuModel:
     mode: str | None = None
     topology: tuple[int, int, int] | None = None
     """Sockets, cores, threads."""
+    address_mode: str | None = None
+    """Mode of ``<maxphysaddr>``: passthrough or emulate."""
+    address_bits: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

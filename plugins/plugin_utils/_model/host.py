@@ -56,6 +56,8 @@ class Isolation:
     """``isolcpus`` names flags but no CPUs, and isolates nothing."""
     tuned_isolated: int | None = None
     """``isolated_cores`` of tuned's active profile."""
+    tuned_unbalanced: int | None = None
+    """``no_balance_cores`` of tuned's active profile: the scheduler does not balance there."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -81,6 +83,7 @@ class Host:
     libvirt: Libvirt | None = None
     tuned_profile: str | None = None
     """Active profile of tuned; None where it is absent or unknown."""
+    architecture: str = "x86_64"
     intent: Intent | None = None
     """What the operator says the host is for; None where nobody said."""
 

@@ -287,9 +287,16 @@ def pmem_labels(flavor: Flavor) -> tuple[str, ...]:
     return tuple(filter(None, labels))
 
 
-def _check_locked_memory(flavor: Flavor, image: ImageProperties, release: Release) -> None:
+def locked_memory(flavor: Flavor, image: ImageProperties, release: Release) -> bool:
+    """Say whether flavor or image wishes a guest's memory locked.
+
+    Raises ``FlavorImageLockedMemoryConflict`` or ``LockMemoryForbidden``, and what the check of
+    memory encryption raises.
+
+    Source: ``get_locked_memory_constraint``.
+    """
     if not release.locked_memory:
-        return
+        return False
     value = flavor.extra_specs.get("hw:locked_memory")
     asked = truth(value) if value else None
     wished = image.locked_memory
@@ -300,9 +307,10 @@ def _check_locked_memory(flavor: Flavor, image: ImageProperties, release: Releas
     if asked or wished:
         if not (flavor.extra_specs.get("hw:mem_page_size") or image.mem_page_size):
             raise NovaError("LockMemoryForbidden", "hw:locked_memory needs hw:mem_page_size")
-        return
+        return True
     if release.encryption_in_constraints:
         memory_encryption.check(flavor, image)
+    return False
 
 
 def _lists(
@@ -460,7 +468,7 @@ def _policy_first(flavor: Flavor, image: ImageProperties, release: Release) -> G
     nodes = node_count(flavor, image)
     pages = _page_size(flavor, image, release)
     pmem = pmem_labels(flavor)
-    _check_locked_memory(flavor, image, release)
+    locked_memory(flavor, image, release)
     if not (nodes or pages or pmem or policy in ("dedicated", "mixed")):
         return None
     wish = None if pages is None else int(pages)

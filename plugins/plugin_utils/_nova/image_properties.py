@@ -82,6 +82,10 @@ class ImageProperties:
     machine_type: str | None = None
     video_model: str | None = None
     pmu: bool | None = None
+    architecture: str | None = None
+    """Of the guest, emulated or not."""
+    address_mode: str | None = None
+    address_bits: int | None = None
     serial_port_count: int | None = None
     vif_multiqueue_enabled: bool | None = None
     traits_required: frozenset[str] = frozenset()
@@ -156,6 +160,13 @@ def read(image: Image, release: Release) -> ImageProperties:
         machine_type=text("machine_type"),
         video_model=text("video_model"),
         pmu=boolean("pmu"),
+        architecture=text("emulation_architecture")
+        or text("architecture")
+        or given.get("architecture"),
+        address_mode=(
+            word("maxphysaddr_mode", ("passthrough", "emulate")) if release.address_bits else None
+        ),
+        address_bits=integer("maxphysaddr_bits") if release.address_bits else None,
         serial_port_count=integer("serial_port_count"),
         vif_multiqueue_enabled=boolean("vif_multiqueue_enabled"),
         traits_required=frozenset(

@@ -13,7 +13,7 @@ from .._model import set_order
 from .._model.host_cell import HostCell, Pages
 from . import startup
 from .constraints import page_size
-from .errors import NovaError
+from .errors import NovaError, crash
 from .image_properties import HYPERTHREADING
 from .releases import release as release_of
 
@@ -23,6 +23,9 @@ if t.TYPE_CHECKING:
     from .._model.topology import NumaCell, Topology
     from .releases import Release
 
+
+NUMA_ARCHITECTURES = ("i686", "x86_64", "aarch64", "ppc64", "ppc64le")
+"""Where Nova knows NUMA. Source: ``nova/virt/libvirt/driver.py``, ``_has_numa_support``."""
 
 OWNER = "OWNER_NOVA"
 """The trait of a provider that a nova-compute reports."""
@@ -192,13 +195,17 @@ _UNITS_ONLY = release_of("34.0.0")
 
 
 def host_cells(host: Host, release: Release) -> tuple[HostCell, ...] | None:
-    """Build Nova's NUMA cells of a host with its usage; None where libvirt reports no cells.
+    """Build Nova's NUMA cells of a host with its usage; None where libvirt reports no cells, or on
+    an architecture where Nova knows no NUMA.
 
-    Raises ``Invalid`` as :func:`cpu_sets` does, or ``InvalidReservedMemoryPagesOption``.
+    Raises ``Invalid`` as :func:`cpu_sets` does, or ``InvalidReservedMemoryPagesOption``; crashes
+    with ``TypeError`` on a CPU that libvirt lists without siblings.
 
     Source: ``nova/virt/libvirt/driver.py``, ``_get_host_numa_topology``.
     """
     reserved = reserved_pages(host.config)
+    if host.architecture not in NUMA_ARCHITECTURES:
+        return None
     sets = cpu_sets(host.config, host.topology, release)
     used = {usage.cell: usage for usage in host.usage}
     cells = tuple(
@@ -245,6 +252,8 @@ def _host_cell(
 
 def _siblings(cell: NumaCell, usable: int, release: Release) -> tuple[tuple[int, ...], ...]:
     """List the usable threads of each core, cores in the order of Nova's set of tuples."""
+    if release.needs_siblings and not all(cpu.siblings for cpu in cell.cpus):
+        raise crash("TypeError", "libvirt lists a CPU without its siblings")
     cores = set_order.listed(
         (set_order.rebuilt(cpu.siblings) for cpu in cell.cpus),
         old_hash=release.runs_on_old_python,

@@ -29,15 +29,14 @@ def trait(flavor: Flavor, image: ImageProperties) -> str | None:
 
     Source: ``nova/scheduler/utils.py``, ``_translate_mem_encryption_request``.
     """
-    check(flavor, image)
-    if not (image.mem_encryption or truth(flavor.extra_specs.get("hw:mem_encryption"))):
+    if not check(flavor, image):
         return None
     model = flavor.extra_specs.get("hw:mem_encryption_model") or image.mem_encryption_model
     return _TRAITS[model or "amd-sev"]
 
 
-def check(flavor: Flavor, image: ImageProperties) -> None:
-    """Check flavor and image, if either asks for encrypted memory.
+def check(flavor: Flavor, image: ImageProperties) -> bool:
+    """Say whether flavor or image asks for encrypted memory, and check both if so.
 
     Raises ``FlavorImageConflict``, ``InvalidMachineType``, ``Invalid``,
     ``StatelessFirmwareRequired`` or ``InvalidVideoMode``.
@@ -50,14 +49,14 @@ def check(flavor: Flavor, image: ImageProperties) -> None:
     if asked is not None and wished is not None and asked != wished:
         raise NovaError("FlavorImageConflict", f"memory encryption: flavor {asked}, image {wished}")
     if not (asked or wished):
-        return
+        return False
     if image.firmware_type != "uefi":
         raise NovaError("FlavorImageConflict", "encrypted memory needs hw_firmware_type=uefi")
     if image.machine_type is not None and "q35" not in image.machine_type:
         raise NovaError("InvalidMachineType", f"{image.machine_type} is not q35")
     model = flavor.extra_specs.get("hw:mem_encryption_model") or image.mem_encryption_model
     if model is None:
-        return
+        return True
     if image.mem_encryption_model not in (None, model):
         raise NovaError("FlavorImageConflict", "flavor and image name other encryption models")
     if model not in _TRAITS:
@@ -67,3 +66,4 @@ def check(flavor: Flavor, image: ImageProperties) -> None:
             raise NovaError("StatelessFirmwareRequired", "SEV-SNP needs hw_firmware_stateless")
         if image.video_model not in (None, "none"):
             raise NovaError("InvalidVideoMode", f"SEV-SNP with video model {image.video_model}")
+    return True

@@ -121,6 +121,15 @@ class Release:
     """Powers up the CPU kept for emulator threads too (bug 2056612)."""
     spares_cpu0: bool = since("27.2.0", "28.0.1", "29.0.0")
     """Never powers down CPU 0 (0b9d8cee58)."""
+    judges_online_governors: bool = since("27.5.0", "28.3.0", "29.2.0", "30.0.0")
+    """Power management by CPU state compares the governors of online dedicated CPUs alone."""
+    keeps_sockets: bool = since("27.5.1", "28.3.1", "29.2.1", "30.0.0")
+    """Knows the socket of CPUs that it powered down."""
+    default_shares: bool = since("13.0.0", until=("25.3.0", "26.0.0"))
+    """Writes CPU shares of 1024 for each vCPU into every domain, where the host has the cgroup
+    controller for it."""
+    cgroup_v2_shares: bool = since("25.2.1", "26.2.1", "27.1.0")
+    """Sees the CPU controller of cgroups v2 too; before, only that of v1."""
     runs_on_old_python: bool = since("13.0.0", until=("21.0.0",))
     """Its computes run on CPython 3.7 or older, which orders thread siblings otherwise."""
 
@@ -129,6 +138,19 @@ class Release:
     start with it; before, the old inventory just stays."""
     live_moves_shared: bool = since("30.0.0")
     """A live migration gives floating vCPUs the shared CPUs of the new host (2c3f4f2da5)."""
+    needs_siblings: bool = since("22.0.0")
+    """Crashes on a CPU without siblings."""
+    live_keeps_scheduling: bool = since("20.4.0", "21.1.0", "22.0.0")
+    """A live migration writes the realtime scheduling of all vCPUs anew, before of the first."""
+    live_needs_iothread_pin: bool = since("33.0.0", until=("34.0.0",))
+    """A live migration fails for a guest with NUMA topology and no pinned I/O thread (bug
+    2152697)."""
+    iothread: bool = since("33.0.0")
+    """Gives each guest an I/O thread, pinned as its emulator threads are."""
+    emulates: bool = since("25.0.0")
+    """Gives a guest of another architecture than its host's no CPU mode."""
+    address_bits: bool = since("27.0.0")
+    """Has ``hw:maxphysaddr_mode`` and ``hw:maxphysaddr_bits``."""
     owner_trait: bool = since("34.0.0")
     """Reports the trait ``OWNER_NOVA``, and asks for it once every compute does."""
     ffu_workaround: bool = since("25.0.0")

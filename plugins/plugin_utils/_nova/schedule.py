@@ -14,7 +14,16 @@ import functools
 import typing as t
 
 from .._model.host import Scheduler
-from . import candidates, constraints, image_properties, inventory, request, startup, usage
+from . import (
+    candidates,
+    constraints,
+    guest_xml,
+    image_properties,
+    inventory,
+    request,
+    startup,
+    usage,
+)
 from .candidates import ANYWHERE, BadQuery, Provider, Scope
 from .errors import NovaError
 from .fit import Limits, fit
@@ -25,7 +34,7 @@ from .releases import release as release_of
 from .request import Group, Request
 
 if t.TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from .._model.flavor import Flavor, Image
     from .._model.guest import Guest
@@ -213,7 +222,7 @@ def settle_from(query: Query, asked: Asked, seen: HostView, scheduler: Scheduler
         text = "its nova-compute could not read the host since it started"
         return _refused("startup", text, "ComputeResourcesUnavailable")
     if asked.guest is None:
-        return _booted(query, asked, None)
+        return _built(query, asked, seen, None)
     return _claimed(query, asked, seen, scheduler, asked.guest)
 
 
@@ -312,32 +321,36 @@ def _claimed(
         usage.check(seen.books, fitted, seen.release)
     except NovaError as error:
         return _refused("claim", error.text, error.name)
-    problem = unbuildable(asked.guest, asked.flavor, seen)
+    return _built(query, asked, seen, fitted)
+
+
+def _built(query: Query, asked: Asked, seen: HostView, fitted: Fitted | None) -> Outcome:
+    """Build a guest that has claimed its place."""
+    seats = fitted.cells if fitted else ()
+    problem = unbuildable(asked.guest, asked.flavor, asked.image, seen, seats)
     if problem:
         return _refused("driver", problem.text, problem.name)
     return _booted(query, asked, fitted)
 
 
-def unbuildable(guest: Guest | None, flavor: Flavor, seen: HostView) -> NovaError | None:
-    """Say what the driver fails with: there is nowhere to put shared emulator threads.
+def unbuildable(
+    guest: Guest | None, flavor: Flavor, image: Image, seen: HostView, seats: Sequence[int]
+) -> NovaError | None:
+    """Say what the driver fails with when it builds the guest, or libvirt when it defines it.
 
-    Computes from before Train are not judged: their set was not read at start either.
-
-    Source: ``nova/virt/libvirt/driver.py``, ``_get_guest_numa_config``,
-    ``_get_guest_memory_backing_config``.
+    ``seats`` are the ids of the host cells that the guest's cells are on, as far as known.
+    Computes from before Train are not judged: their sets were not read at start either.
     """
-    shares = guest is not None and guest.emulator_threads_policy == "share"
-    if not shares or not seen.release.dedicated_set:
+    if not seen.release.dedicated_set:
         return None
-    shared = startup.cpu_option(seen.host.config.cpu_shared_set, "[compute] cpu_shared_set")
-    if shared is not None and not shared & seen.host.topology.online:
-        return NovaError("Invalid", "no CPU of [compute] cpu_shared_set is online")
-    if shared is None and seen.release.literal_realtime_mask and constraints.realtime_on(flavor):
-        return NovaError(
-            "RealtimeMaskNotFoundOrInvalid",
-            "realtime with emulator policy share needs [compute] cpu_shared_set",
-        )
-    return None
+    properties = image_properties.read(image, seen.release)
+    try:
+        guest_xml.check(flavor, properties, guest, seen.host, seen.release)
+        refusal = guest_xml.refused_by_libvirt(flavor, properties, guest, seen.host, seen.release)
+        refusal = refusal or guest_xml.floating_nowhere(guest, seats, seen.cells)
+    except NovaError as error:
+        return error
+    return NovaError("libvirtError", refusal) if refusal else None
 
 
 def _booted(query: Query, asked: Asked, fitted: Fitted | None) -> Outcome:

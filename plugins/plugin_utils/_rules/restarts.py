@@ -112,16 +112,10 @@ def not_again(resident: Resident, seen: HostView) -> str:
     Source: ``nova/virt/libvirt/driver.py``, ``_get_guest_numa_config``: a floating vCPU is bound to
     the shared CPUs of its cell, and libvirt takes no empty list.
     """
-    error = unbuildable(resident.guest, resident.flavor, seen)
-    if error:
-        return error.text
-    if resident.guest is None or resident.holder is None or seen.cells is None:
-        return ""
-    empty = {cell.id for cell in seen.cells if not cell.cpuset}
-    for cell, seat in zip(resident.guest.cells, resident.holder.seats, strict=True):
-        if cell.cpuset and seat.cell in empty:
-            return f"cell {seat.cell} has no shared CPU for vCPUs that float"
-    return ""
+    holder = resident.holder if resident.guest else None
+    seats = [seat.cell for seat in holder.seats] if holder else []
+    error = unbuildable(resident.guest, resident.flavor, resident.image, seen, seats)
+    return error.text if error else ""
 
 
 def floats_anew(resident: Resident, before: HostView, after: HostView) -> int:
