@@ -99,6 +99,7 @@ def _decide(case: Data, release: Release, seated: Data | None, ours: Data) -> No
     if case.get("numa_topology"):
         guest, places = _explicit(case)
         fitted = None
+        ours["numa_topology"] = seated
     else:
         guest = _at("api", lambda: constraints.guest(flavor, image, release))
         ours["requested_topology"] = _shown_guest(guest, release)

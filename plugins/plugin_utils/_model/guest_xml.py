@@ -38,6 +38,7 @@ class CpuModel:
     """What ``<cpu>`` says beside the cells."""
 
     mode: str | None = None
+    model: str | None = None
     topology: tuple[int, int, int] | None = None
     """Sockets, cores, threads."""
     address_mode: str | None = None

@@ -29,6 +29,8 @@ if t.TYPE_CHECKING:
     from .releases import Release
 
 _QUOTAS = ("shares", "quota", "period")
+_EMULATED = {"aarch64": "cortex-a57", "ppc64le": "POWER8"}
+"""CPU models of guests whose architecture is not their host's."""
 _LOCKING = "HW_CPU_X86_AMD_SEV"
 """The trait of the one memory encryption that needs locked memory."""
 
@@ -56,12 +58,14 @@ def predict(
     host: Host,
     release: Release,
     fitted: Fitted | None = None,
+    cells: tuple[HostCell, ...] | None = None,
 ) -> GuestXml:
     """Say what the driver writes for a guest at its place on a host.
 
     ``guest`` is the guest's NUMA topology, ``places`` has one entry for each of its cells; ``None``
     and ``()`` for a guest without. ``fitted`` tells more where the guest was just fitted: in
     releases with ``threads_from_pinning`` the sockets, cores and threads are exact with it only.
+    ``cells`` are the host's, where they are worked out already.
 
     Raises :class:`NovaError` as :func:`check` does, as :func:`inventory.host_cells` does where the
     host's sets cannot be read, and as :func:`cpu_topology.best` does; ``NUMATopologyUnsupported``
@@ -70,10 +74,10 @@ def predict(
     properties = image_properties.read(image, release)
     if guest is not None and host.architecture not in inventory.NUMA_ARCHITECTURES:
         raise NovaError("NUMATopologyUnsupported", f"no NUMA on {host.architecture}")
-    check(flavor, properties, guest, host, release)
     configured = host.config.vcpu_pin_set or (release.shared_set and host.config.cpu_shared_set)
     shared = inventory.shared_cpus(host.config, host.topology, release) if configured else None
-    cells = inventory.host_cells(host, release) if guest else None
+    cells = (cells or inventory.host_cells(host, release)) if guest else None
+    check(flavor, properties, guest, host, release)
     found: dict[str, t.Any] = {
         "vcpus": flavor.vcpus,
         "iothreads": int(release.iothread),
@@ -96,7 +100,7 @@ def predict(
         **tuned,
         iothread_pins={1: tuned["emulator"]} if release.iothread else {},
         vcpu_scheduling=dict.fromkeys(ids(realtime or 0), fifo),
-        cells=_cells(guest, range(len(guest.cells)), large),
+        cells=_cells(guest, _numbers(places, len(tuned["memnodes"])), large),
     )
 
 
@@ -223,14 +227,20 @@ def _tune(
 ) -> dict[str, t.Any]:
     """Tie vCPUs, emulator threads and memory. Source: ``_get_guest_numa_config``."""
     by_id = {cell.id: cell for cell in cells}
-    seats = [(place, by_id[place.cell]) for place in places if place.cell in by_id]
+    pairs = [
+        (cell, by_id[place.cell])
+        for cell, place in zip(guest.cells, places, strict=False)
+        if place.cell in by_id
+    ]
     shared = startup.cpu_option(host.config.cpu_shared_set, "[compute] cpu_shared_set")
     pins: dict[int, int] = {}
     memnodes: dict[int, int] = {}
     emulator = 0
-    for index, (place, host_cell) in enumerate(seats):
+    for index, (cell, host_cell) in enumerate(pairs):
+        # Pins are looked up by position, also where an earlier cell has no host cell.
+        place = places[index]
         memnodes[index] = 1 << host_cell.id
-        for vcpu in ids(guest.cells[index].cpuset | guest.cells[index].pcpuset):
+        for vcpu in ids(cell.cpuset | cell.pcpuset):
             pins[vcpu] = 1 << place.pins[vcpu] if vcpu in place.pins else host_cell.cpuset
             if guest.emulator_threads_policy == "isolate":
                 emulator |= place.reserved
@@ -242,9 +252,14 @@ def _tune(
         "emulator": emulator,
         "vcpu_pins": dict(sorted(pins.items(), key=operator.itemgetter(0))),
         "memory_mode": "strict",
-        "host_cells": mask(host_cell.id for _place, host_cell in seats),
+        "host_cells": mask(host_cell.id for _cell, host_cell in pairs),
         "memnodes": memnodes,
     }
+
+
+def _numbers(places: tuple[CellPlace, ...], tied: int) -> list[int]:
+    """Number the cells: those that are tied to host cells anew, further ones as they are."""
+    return [*range(tied), *(place.cell for place in places[tied:])]
 
 
 def _cells(guest: Guest, numbers: Iterable[int], large: bool) -> tuple[XmlCell, ...]:
@@ -296,14 +311,15 @@ def _cpu(
     fitted: Fitted | None,
 ) -> CpuModel:
     """Source: ``_get_guest_cpu_config``."""
-    mode = None
-    if not release.emulates or image.architecture in (None, host.architecture):
-        mode = "host-passthrough" if host.architecture == "aarch64" else "host-model"
+    mode: str | None = "host-passthrough" if host.architecture == "aarch64" else "host-model"
+    model = None
+    if release.emulates and image.architecture not in (None, host.architecture):
+        mode, model = None, _EMULATED.get(image.architecture)
     narrowing = fitted if release.threads_from_pinning else None
     topology = cpu_topology.best(flavor, image, fitted=narrowing)
     address_mode = flavor.extra_specs.get("hw:maxphysaddr_mode") or image.address_mode
     if not release.address_bits or not address_mode:
-        return CpuModel(mode, topology)
+        return CpuModel(mode, model, topology)
     asked = flavor.extra_specs.get("hw:maxphysaddr_bits")
     bits = image_properties.number("hw:maxphysaddr_bits", asked) if asked else image.address_bits
-    return CpuModel(mode, topology, address_mode, bits)
+    return CpuModel(mode, model, topology, address_mode, bits)

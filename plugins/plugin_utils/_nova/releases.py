@@ -149,7 +149,7 @@ class Release:
     """Gives each guest an I/O thread, pinned as its emulator threads are."""
     emulates: bool = since("25.0.0")
     """Gives a guest of another architecture than its host's no CPU mode."""
-    address_bits: bool = since("27.0.0")
+    address_bits: bool = since("28.0.0")
     """Has ``hw:maxphysaddr_mode`` and ``hw:maxphysaddr_bits``."""
     owner_trait: bool = since("34.0.0")
     """Reports the trait ``OWNER_NOVA``, and asks for it once every compute does."""

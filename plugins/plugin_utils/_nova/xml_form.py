@@ -127,6 +127,8 @@ def _backing(backing: Backing) -> ET.Element | None:
 def _cpu(xml: GuestXml) -> ET.Element:
     root = ET.Element("cpu", {"mode": xml.cpu.mode} if xml.cpu.mode else {})
     root.set("match", "exact")
+    if xml.cpu.model:
+        root.append(_text("model", xml.cpu.model))
     if xml.cpu.topology:
         sockets, cores, threads = map(str, xml.cpu.topology)
         ET.SubElement(root, "topology", sockets=sockets, cores=cores, threads=threads)
