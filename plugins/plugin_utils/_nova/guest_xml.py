@@ -13,6 +13,7 @@ import typing as t
 
 from ...module_utils._read.cpu_list import ids, mask
 from .._model.guest_xml import Backing, CpuModel, GuestXml, Scheduling, XmlCell
+from .._model.kernel import Cgroups
 from .._model.server import CellPlace
 from . import constraints, cpu_topology, image_properties, inventory, memory_encryption, startup
 from .errors import NovaError
@@ -196,14 +197,15 @@ def _controls_cpus(host: Host, release: Release) -> bool:
 
     Source: ``nova/virt/libvirt/host.py``, ``Host.is_cpu_control_policy_capable``.
     """
-    if host.cgroups is None:
-        return True
-    if host.cgroups.version == _UNIFIED and not release.cgroup_v2_shares:
+    told = host.cgroups or Cgroups()
+    hierarchy = told.version
+    if hierarchy == _UNIFIED and not release.cgroup_v2_shares:
         return False
-    return host.cgroups.cpu_controller is not False
+    return told.cpu_controller is not False
 
 
 _UNIFIED = 2
+"""Version of control groups."""
 
 
 def _quotas(flavor: Flavor, host: Host, release: Release) -> dict[str, int]:
