@@ -137,13 +137,48 @@ def test_paths_that_lead_nowhere(
     assert "no recording" in capsys.readouterr().err
 
 
-def test_kinds_that_are_not_replayed_are_named(
+def one_domain() -> dict[str, t.Any]:
+    """Write down the XML of a floating guest on a host of two shared CPUs."""
+    xml = {
+        "vcpu": '<vcpu cpuset="0-1">1</vcpu>',
+        "cpu": '<cpu match="exact" mode="host-model"><topology cores="1" sockets="1" threads="1"/>'
+        "</cpu>",
+        "cputune": None,
+        "iothreads": "<iothreads>1</iothreads>",
+        "memoryBacking": None,
+        "numatune": None,
+    }
+    verdict = {"stage": "ok", "error": None, "numa_topology": None, "xml": xml}
+    case = {
+        "name": "domain-one",
+        "flavor": {"vcpus": 1, "memory_mb": 512, "extra_specs": {}},
+        "host": {"simple": {"cores": 2, "mem_gib": 4}},
+        "options": {"compute": {"cpu_shared_set": "0-1"}},
+        "verdicts": [{"releases": ["34.0.0"], "verdict": verdict}],
+    }
+    return {"kind": "xml", "cases": [case]}
+
+
+def test_domain_xml_is_compared_as_elements(
     tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    written(tmp_path, GOOD)
-    written(tmp_path, {"kind": "xml", "cases": [{}, {}]}, "later.json")
-    assert replay.main([str(tmp_path)]) == 0
-    assert "xml: 2 recordings of guest XML are not replayed" in capsys.readouterr().out
+    given = one_domain()
+    assert replay.main([written(tmp_path, given)]) == 0
+    verdict = given["cases"][0]["verdicts"][0]["verdict"]
+    verdict["xml"]["vcpu"] = '<vcpu cpuset="0">1</vcpu>'
+    assert replay.main([written(tmp_path, given)]) == 1
+    assert "xml domain-one on 34.0.0" in capsys.readouterr().out
+    verdict |= {"stage": "compute: _get_guest_config", "error": "Invalid", "xml": None}
+    assert replay.main([written(tmp_path, given)]) == 1
+
+
+def test_an_option_that_the_replay_does_not_know_is_named(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = one_domain()
+    given["cases"][0]["options"]["libvirt"] = {"cpu_mode": "none"}
+    assert replay.main([written(tmp_path, given)]) == 2
+    assert "cpu_mode is not replayed" in capsys.readouterr().err
 
 
 def one_cloud() -> dict[str, t.Any]:
