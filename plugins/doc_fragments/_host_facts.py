@@ -45,9 +45,19 @@ options:
       - By default that of the running kernel where O(root=/), else V(4).
     type: int
     choices: [4, 8, 16, 64]
+  intent:
+    description:
+      - What the host is for, V(realtime) for realtime guests, V(pinned) for pinned guests,
+        V(shared) for floating guests alone.
+      - An audit holds the host against it. Where it is left out, the kernel and the profile of
+        tuned tell whether a host is for realtime.
+    type: str
+    choices: [realtime, pinned, shared]
 notes:
   - Of C(nova.conf) only the options that an audit needs are ever returned or shown, for it holds
     passwords. Of a key
     that was probably meant to be one of them, section and key are returned, but no value.
   - Of the kernel's command line only arguments that concern CPUs and pages are returned.
+  - Topology, C(nova.conf) and command line are refused where they cannot be understood. Of all else
+    what cannot be read is left out, and an audit then says nothing about it.
 """

@@ -11,8 +11,8 @@ short_description: Read what decides about CPU pinning on a compute host
 version_added: 0.1.0
 description:
   - Reads the hardware topology, the CPU and memory options of C(nova.conf), the kernel's command
-    line and the profile
-    of tuned, and returns them as fact C(pinguard), which the audits of this collection take.
+    line, how the kernel, control groups, libvirt and tuned keep CPUs free for guests, and returns
+    it all as fact C(pinguard), which the audits of this collection take.
   - It reads files only, runs no command and needs no library beyond Python's own.
   - For captured trees on the controller there is M(pinguard.nova.tree_facts).
 options:
@@ -171,8 +171,8 @@ ansible_facts:
               elements: str
               sample: [/etc/nova/nova.conf, /etc/nova/nova-compute.conf]
         kernel:
-          description: The running kernel.
-          returned: where C(/proc/cmdline) exists
+          description: The running kernel. What cannot be read of it is left out.
+          returned: where anything of it is known
           type: dict
           contains:
             cmdline:
@@ -180,10 +180,191 @@ ansible_facts:
                 - Arguments of its command line that concern CPUs and pages, with their values as
                   written, null without one.
                 - The values of C(hugepages) and C(hugepagesz) are lists.
-              returned: success
+              returned: where C(/proc/cmdline) exists
               type: dict
               sample:
                 isolcpus: managed_irq,domain,2-7,10-15
+            release:
+              description: Its release, as C(uname -r) has it.
+              returned: when known
+              type: str
+              sample: 5.14.0-427.13.1.el9_4.x86_64+rt
+            preempt_rt:
+              description: Whether it is built for realtime (PREEMPT_RT).
+              returned: when known
+              type: bool
+              sample: true
+            rt_group_sched:
+              description:
+                - Whether realtime threads run under a budget of their control group
+                  (CONFIG_RT_GROUP_SCHED).
+              returned: when known
+              type: bool
+              sample: false
+            no_hz_full:
+              description: Whether it is built with CONFIG_NO_HZ_FULL.
+              returned: when known
+              type: bool
+              sample: true
+            nohz_full:
+              description: CPUs without a tick.
+              returned: when known
+              type: str
+              sample: 2-7,10-15
+            watchdog_cpus:
+              description: CPUs that the lockup detectors watch; none where the soft one is off.
+              returned: when known
+              type: str
+              sample: 0-1,8-9
+            workqueue_cpus:
+              description: CPUs of unbound workers.
+              returned: when known
+              type: str
+              sample: 0-1,8-9
+            irq_default:
+              description: CPUs that new interrupts go to.
+              returned: when known
+              type: str
+              sample: 0-1,8-9
+            irqs:
+              description:
+                - CPUs that interrupts go to, by their name. For its last number stands C(*), so
+                  that the queues of a device have one name; numbers of interrupts are not in it.
+              returned: when known
+              type: dict
+              sample: {"ens1f0-TxRx-*": 0-1, "nvme0q*": 0-15}
+            managed_irqs:
+              description: Whether a device has an interrupt for each CPU or queue, such as NVMe.
+              returned: when known
+              type: bool
+              sample: true
+            kthread_cpus_known:
+              description: Whether it knows its argument C(kthread_cpus).
+              returned: when known
+              type: bool
+              sample: false
+            rt_runtime_us:
+              description:
+                - Microseconds that realtime threads have of each period (C(sched_rt_runtime_us));
+                  -1 for no limit.
+              returned: when known
+              type: int
+              sample: -1
+            numa_balancing:
+              description: Whether it moves memory between cells by itself.
+              returned: when known
+              type: bool
+              sample: false
+            nmi_watchdog:
+              description: Whether its hard lockup detector runs.
+              returned: when known
+              type: bool
+              sample: false
+            ksm:
+              description:
+                - Merging of equal pages, 0 for off, 1 for on, 2 for off and everything unmerged.
+              returned: when known
+              type: int
+              sample: 0
+            huge_pages:
+              description: Transparent huge pages, V(always), V(madvise) or V(never).
+              returned: when known
+              type: str
+              sample: never
+            irqbalance:
+              description: Whether irqbalance runs.
+              returned: when known
+              type: bool
+              sample: true
+            irqbalance_banned:
+              description:
+                - CPUs that irqbalance leaves alone, those that are isolated or without a tick where
+                  it was told nothing.
+              returned: when known
+              type: str
+              sample: 2-7,10-15
+            smt:
+              description: State of simultaneous multithreading.
+              returned: when known
+              type: str
+              sample: "on"
+            governors:
+              description: CPUs by their frequency governor.
+              returned: when known
+              type: dict
+              sample: {"performance": 0-15}
+            idle_latency_us:
+              description:
+                - CPUs by the longest wake-up latency, in microseconds, of the idle states that they
+                  may enter.
+                - Left out for a captured tree where tuned has an active profile, for what a program
+                  allows shows on the live host alone.
+              returned: when known
+              type: dict
+              sample: {"2": 0-15}
+            kthread_priorities:
+              description: Lowest fixed priority of kernel threads that each CPU has; 0 for none.
+              returned: when known
+              type: dict
+              sample: {"ksoftirqd": 2, "ktimers": 3, "rcuc": 4}
+        cgroups:
+          description: Control groups. What cannot be read of them is left out.
+          returned: when known
+          type: dict
+          contains:
+            version:
+              description:
+                - V(2) for a host of v2 alone, V(1) where any controller is mounted the old way.
+              returned: when known
+              type: int
+              sample: 2
+            cpu_controller:
+              description: Whether the controller C(cpu) is there.
+              returned: when known
+              type: bool
+              sample: true
+            isolated:
+              description: CPUs in isolated partitions.
+              returned: when known
+              type: str
+              sample: ""
+            machine_cpus:
+              description: Online CPUs that C(machine.slice) and its parents allow to guests.
+              returned: when known
+              type: str
+              sample: 0-15
+            system_cpus:
+              description: CPUs that systemd was told to keep services on.
+              returned: when known
+              type: str
+              sample: 0-1,8-9
+        libvirt:
+          description:
+            - The libvirt daemon that runs the guests. What cannot be read of it is left out.
+          returned: when known
+          type: dict
+          contains:
+            version:
+              description: Version of libvirt, by its library.
+              returned: when known
+              type: str
+              sample: 9.0.0
+            lock_capable:
+              description: Whether the daemon may lock memory beyond its limit (CAP_SYS_RESOURCE).
+              returned: when known
+              type: bool
+              sample: true
+            memlock_unlimited:
+              description: Whether it has no limit of locked memory.
+              returned: when known
+              type: bool
+              sample: true
+            controllers:
+              description: What C(cgroup_controllers) of C(qemu.conf) names.
+              returned: when set
+              type: list
+              elements: str
+              sample: [cpu, devices]
         tuned:
           description: What the tuning daemon was told.
           returned: where a profile is active
@@ -199,11 +380,27 @@ ansible_facts:
               returned: when they are listed, not computed by the profile
               type: str
               sample: 2-7,10-15
+            no_balance_cores:
+              description: Cores that the profile was told not to balance, as written.
+              returned: when they are listed, not computed by the profile
+              type: str
+              sample: 2-7,10-15
         data_path_cpus:
           description: The CPUs that O(data_path_cpus) gave, as a list.
           returned: when O(data_path_cpus) is given
           type: str
           sample: 4,64
+        architecture:
+          description:
+            - The machine, as C(uname -m) has it; of a captured tree, by the release of its kernel.
+          returned: when known
+          type: str
+          sample: x86_64
+        intent:
+          description: What the host is for, as O(intent) gave it.
+          returned: when O(intent) is given
+          type: str
+          sample: realtime
 """
 
 from ansible.module_utils.basic import AnsibleModule

@@ -24,6 +24,9 @@ LARGE = 64 << 20
 SMALL = 1 << 20
 """Bytes for files that are a few KiB on any host: sysfs, procfs, ``nova.conf``."""
 
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXEC
+"""Without O_NONBLOCK a FIFO would keep ``open`` waiting for a writer; with O_NOFOLLOW the last link
+cannot be swapped after it was resolved."""
 _CHUNK = 1 << 20
 _LINKS = 40
 """Symbolic links followed on one path, as in the kernel."""
@@ -53,10 +56,7 @@ def _chunks(descriptor: int, limit: int, where: str) -> Iterator[bytes]:
 
 
 def _bytes(path: str, limit: int, where: str) -> bytes:
-    # Without O_NONBLOCK a FIFO would keep open() waiting for a writer; with O_NOFOLLOW the last
-    # link cannot be swapped after it was resolved.
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(path, flags)
+    descriptor = os.open(path, _FLAGS)
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
@@ -111,12 +111,36 @@ class Tree:
 
     def optional(self, path: str, limit: int = SMALL) -> str | None:
         """Read a file, or give None where there is none. Raises as :func:`read_text` does."""
+        data = self.data(path, limit)
+        return None if data is None else _text(data, path)
+
+    def data(self, path: str, limit: int = SMALL) -> bytes | None:
+        """Read a file of any bytes, or give None where there is none.
+
+        Raises :class:`InputError` where it is unreadable, no regular file, or too large.
+        """
         try:
-            return _text(_bytes(self.locate(path), limit, path), path)
-        except (FileNotFoundError, NotADirectoryError):
+            return _bytes(self.locate(path), limit, path)
+        except (FileNotFoundError, NotADirectoryError, ProcessLookupError):
+            # The last is what a file in procfs gives whose process ended after it was opened.
             return None
         except OSError as error:
             raise _system_error(error, path) from None
+
+    def device(self, path: str, size: int) -> bytes | None:
+        """Read up to ``size`` bytes of a character device; None below another root than ``/``."""
+        if os.path.realpath(self.root) != "/":
+            return None
+        try:
+            descriptor = os.open(path, _FLAGS)
+        except OSError:
+            return None
+        try:
+            return os.read(descriptor, size) if stat.S_ISCHR(os.fstat(descriptor).st_mode) else None
+        except OSError:
+            return None
+        finally:
+            os.close(descriptor)
 
     def names(self, path: str) -> list[str] | None:
         """List what is in a directory, sorted, or give None where there is none.

@@ -9,7 +9,17 @@ import os
 import re
 import typing as t
 
-from . import cmdline, cpu_list, nova_options, sysfs, tuned
+from . import (
+    cgroups,
+    cmdline,
+    cpu_list,
+    evidence,
+    kernel,
+    libvirt_daemon,
+    nova_options,
+    sysfs,
+    tuned,
+)
 from .errors import InputError, quoted
 from .files import Tree
 
@@ -20,17 +30,22 @@ FORMAT = 1
 PAGE_SIZES_KB = (4, 8, 16, 64)
 """Small pages of the kernels that Nova runs on."""
 
+INTENTS = ("realtime", "pinned", "shared")
+"""What an operator may say that a host is for."""
+
 ARGUMENTS: dict[str, dict[str, t.Any]] = {
     "nova_conf": {"type": "list", "elements": "str"},
     "release": {"type": "str"},
     "data_path_cpus": {"type": "str"},
     "page_kb": {"type": "int", "choices": list(PAGE_SIZES_KB)},
+    "intent": {"type": "str", "choices": list(INTENTS)},
 }
 """What :func:`host_facts` takes besides ``root``, as an argument spec of Ansible."""
 
 NO_FILE = "no nova.conf was found: Nova's defaults are taken for the options of this host"
 """What to warn of where the facts name no file."""
 
+_MACHINE = re.compile(r"\.(x86_64|aarch64|ppc64le|s390x)(?:\+\w+)?$")
 _RELEASE = re.compile(r"[\w.-]{1,64}")
 
 
@@ -40,15 +55,18 @@ def host_facts(
     release: str | None = None,
     data_path_cpus: str | None = None,
     page_kb: int | None = None,
+    intent: str | None = None,
 ) -> dict[str, t.Any]:
     """Read the facts of the host whose files stand below ``root``.
 
     ``nova_conf`` lists files and ``conf.d`` directories in their order, as paths on the host; None
     stands for the first of :data:`nova_options.PLACES` that exists, and for no file if none does.
     ``data_path_cpus`` is a list of CPUs, or a mask that starts with ``0x``. ``page_kb`` is the size
-    of small pages: by default this kernel's if ``root`` is ``/``, else 4 KiB.
+    of small pages: by default this kernel's if ``root`` is ``/``, else 4 KiB. ``intent`` is one of
+    :data:`INTENTS`.
 
-    Raises :class:`InputError` for what cannot be read or understood; never gives part of the facts.
+    Raises :class:`InputError` for topology, configuration, command line or tuned that cannot be
+    read or understood. Of the running kernel, control groups and libvirt that is left out.
     """
     if not os.path.isdir(root):
         raise InputError("no such directory", "the root of a host's files", root)
@@ -58,23 +76,48 @@ def host_facts(
             ", ".join(map(str, PAGE_SIZES_KB)),
             "page_kb",
         )
+    if intent is not None and intent not in INTENTS:
+        raise InputError(
+            f"{quoted(intent)} is nothing that a host is for", ", ".join(INTENTS), "intent"
+        )
     tree = Tree(root)
     topology = sysfs.topology(tree, page_kb or _page_kb(root))
     paths = nova_options.default_paths(tree) if nova_conf is None else nova_conf
+    arguments = cmdline.read(tree)
+    present = cpu_list.parse_kernel(topology["present"])
+    isolated = cpu_list.parse_kernel(topology["isolated"] or "")
+    processes = evidence.processes(tree)
+    running = kernel.kernel(tree, arguments, present, isolated, processes)
     facts = {
         "format": FORMAT,
         "release": _release(release),
         "topology": topology,
         "nova": nova_options.nova_facts(paths, tree),
-        "kernel": _kernel(tree),
+        "kernel": {
+            **({} if arguments is None else {"cmdline": arguments}),
+            **running,
+        }
+        or None,
+        "cgroups": cgroups.cgroups(tree, arguments, present),
+        "libvirt": libvirt_daemon.libvirt(tree, processes),
         "tuned": tuned.tuned(tree),
         "data_path_cpus": _data_path(data_path_cpus),
+        "architecture": _architecture(root, running.get("release", "")),
+        "intent": intent,
     }
     return {key: value for key, value in facts.items() if value is not None}
 
 
 def _page_kb(root: str) -> int:
     return os.sysconf("SC_PAGE_SIZE") // 1024 if os.path.realpath(root) == "/" else 4
+
+
+def _architecture(root: str, release: str) -> str | None:
+    """Tell the machine: some distributions have it at the end of the kernel's release."""
+    if os.path.realpath(root) == "/":
+        return os.uname().machine
+    found = _MACHINE.search(release)
+    return found[1] if found else None
 
 
 def _release(release: str | None) -> str | None:
@@ -85,11 +128,6 @@ def _release(release: str | None) -> str | None:
             "release",
         )
     return release
-
-
-def _kernel(tree: Tree) -> dict[str, t.Any] | None:
-    arguments = cmdline.read(tree)
-    return None if arguments is None else {"cmdline": arguments}
 
 
 def _data_path(text: str | None) -> str | None:

@@ -1,7 +1,7 @@
 # Copyright (c) Pinguard contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What tuned was told: its active profile, and the cores that this isolates."""
+"""What tuned was told: its active profile, and the cores that this isolates or does not balance."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FOLDERS = ("/etc/tuned/profiles", "/etc/tuned", "/usr/lib/tuned/profiles", "/usr
 
 _NAME = re.compile(r"[\w.-]+")
 _INCLUDE = re.compile(r"^[ \t]*include[ \t]*=[ \t]*([\w., \t-]+?)[ \t]*$", re.MULTILINE)
-_ISOLATED = re.compile(r"^[ \t]*isolated_cores[ \t]*=[ \t]*([^#\n]*)", re.MULTILINE)
+_CORES = re.compile(r"^[ \t]*(isolated_cores|no_balance_cores)[ \t]*=[ \t]*([^#\n]*)", re.MULTILINE)
 _PROFILES = 20
 """Profiles looked at in one chain of includes."""
 
@@ -25,32 +25,32 @@ _PROFILES = 20
 def tuned(tree: Tree) -> dict[str, str] | None:
     """Read the ``tuned`` part of a host's facts, or give None where no profile is active.
 
-    ``isolated_cores`` comes from ``/etc/tuned/<profile>-variables.conf`` of the active profile or
-    of one that it includes, as written. It is left out where tuned computes it (``${f:...}``).
+    ``isolated_cores`` and ``no_balance_cores`` come from ``/etc/tuned/<profile>-variables.conf`` of
+    the active profile, else of one that it includes, as written. One is left out where tuned
+    computes it (``${f:...}``).
 
     Raises :class:`InputError` for a file that cannot be read.
     """
     profile = " ".join((tree.optional(ACTIVE) or "").split())
     if not profile:
         return None
-    isolated = _isolated(tree, profile.split())
-    return {"profile": profile, **({"isolated_cores": isolated} if isolated else {})}
+    return {"profile": profile, **_cores(tree, profile.split())}
 
 
-def _isolated(tree: Tree, profiles: list[str]) -> str | None:
+def _cores(tree: Tree, profiles: list[str]) -> dict[str, str]:
     pending = [name for name in profiles[::-1] if _NAME.fullmatch(name)]
     seen: list[str] = []
+    found: dict[str, str] = {}
     while pending and len(seen) < _PROFILES:
         name = pending.pop(0)
         if name in seen:
             continue
         seen.append(name)
-        text = tree.optional(f"/etc/tuned/{name}-variables.conf") or ""
-        values = [found.strip() for found in _ISOLATED.findall(text)]
-        if values:
-            return None if "$" in values[-1] else values[-1]
+        told = dict(_CORES.findall(tree.optional(f"/etc/tuned/{name}-variables.conf") or ""))
+        found = {**told, **found}
         pending.extend(_included(tree, name))
-    return None
+    values = {key: found[key].strip() for key in sorted(found)}
+    return {key: value for key, value in values.items() if value and "$" not in value}
 
 
 def _included(tree: Tree, name: str) -> list[str]:

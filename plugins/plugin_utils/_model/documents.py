@@ -15,18 +15,20 @@ import hashlib
 import json
 import typing as t
 
-from ...module_utils._read import cmdline, cpu_list
+from ...module_utils._read import cpu_list
 from ...module_utils._read.errors import InputError, quoted
 from .config_options import config
+from .cpu_texts import cpu_set
 from .flavor import NO_IMAGE, Flavor, Image
-from .host import CellUsage, Fleet, Host, HostClass, Isolation, PagesInUse, Scheduler
+from .host import CellUsage, Fleet, Host, HostClass, PagesInUse, Scheduler
+from .host_kernel import cgroups, isolation, kernel, libvirt, without_noise
 from .joining import Guests, joined, refuse_strangers
 from .schema import Path, check, nearest, path_text, plain, within
 from .server import Allocation, CellPlace, Server
 from .topology import Cpu, NumaCell, PagePool, Topology
 
 if t.TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 _Document = dict[str, t.Any]
 _Read = t.TypeVar("_Read")
@@ -37,7 +39,7 @@ def host(document: object, name: str, default_release: str, where: str = "") -> 
     with within(where):
         facts = plain(document)
         check(facts, "host:1")
-        return _host(facts, name, default_release, ())
+        return _host(without_noise(facts), name, default_release, ())
 
 
 def topology(document: object, where: str = "") -> Topology:
@@ -64,58 +66,6 @@ def classes(
             grouping.add((name,), facts, "host:1", ())
     with within(where):
         return grouping.classes()
-
-
-def isolation(
-    kernel: Mapping[str, t.Any] | None, tuned: Mapping[str, t.Any] | None, last_cpu: int
-) -> Isolation | None:
-    """Read what the kernel's arguments and tuned's profile isolate; None where neither is known.
-
-    A value that the kernel or tuned would drop isolates nothing. ``last_cpu`` is the highest id.
-
-    Source: kernel ``kernel/sched/isolation.c``; tuned ``utils/commands.py``, ``cpulist_unpack``.
-    """
-    if kernel is None and tuned is None:
-        return None
-    arguments = (kernel or {}).get("cmdline", {})
-    isolcpus, nohz_full = _argument(arguments, "isolcpus"), _argument(arguments, "nohz_full")
-    cores = (tuned or {}).get("isolated_cores")
-    told = None if isolcpus is None else _tolerant(lambda: cmdline.isolcpus(isolcpus, last_cpu))
-    named = dict.fromkeys(told.flags, told.cpus) if told and told.cpus else {}
-    return Isolation(
-        named.get("domain"),
-        named.get("managed_irq"),
-        named.get("nohz"),
-        None
-        if nohz_full is None
-        else _tolerant(lambda: cpu_list.parse_kernel(nohz_full, last_cpu)),
-        bool(told and told.named and not told.cpus),
-        None if cores is None else _tolerant(lambda: _tuned_cpus(str(cores))),
-    )
-
-
-def _argument(arguments: Mapping[str, t.Any], name: str) -> str | None:
-    """Take an argument of the kernel; the first one counts where it is given several times."""
-    value = arguments.get(name)
-    if isinstance(value, list):
-        value = next(iter(value), None)
-    return None if value is None else str(value)
-
-
-def _tolerant(read: Callable[[], _Read]) -> _Read | None:
-    try:
-        return read()
-    except cpu_list.CpuListError:
-        return None
-
-
-def _tuned_cpus(text: str) -> int:
-    items = text.split(",")
-    masks = [item for item in items if item.strip().lower().startswith("0x")]
-    cpus = cpu_list.parse_nova(",".join(item for item in items if item not in masks))
-    for item in masks:
-        cpus |= cpu_list.parse_hex(item)
-    return cpus
 
 
 def fleet(
@@ -242,7 +192,7 @@ class ServerBuilder:
         key = json.dumps(given)
         if key not in self._embedded:
             check(given, "flavors:1#/$defs/flavor", path)
-            self._embedded[key] = _flavor(given, origin(where, path))
+            self._embedded[key] = flavor_of(given, origin(where, path))
         return self._embedded[key]
 
     def _image(self, given: t.Any, path: Path, where: str) -> Image:
@@ -284,7 +234,7 @@ def _places(cells: list[_Document], flavor: Flavor, path: Path) -> tuple[CellPla
                 raise InputError(fault, accepted, path_text((*at, "pins", str(vcpu))))
             vcpus.add(vcpu)
             cpus.add(cpu)
-        reserved = _cpus(cell.get("reserved"), (*at, "reserved"))
+        reserved = cpu_set(cell.get("reserved"), (*at, "reserved"))
         places.append(CellPlace(cell["host_cell"], pins, reserved, cell.get("page_size_kb")))
     return tuple(places)
 
@@ -314,6 +264,7 @@ class _Grouping:
             if name in self._names:
                 raise InputError(f"there are two hosts {quoted(name)}", "", path_text(path))
             self._names.add(name)
+        facts = without_noise(facts)
         text = json.dumps(facts, sort_keys=True, separators=(",", ":"))
         key = hashlib.sha256(text.encode()).digest()
         if key not in self._found:
@@ -345,19 +296,6 @@ def _names(entry: t.Any, path: Path) -> tuple[tuple[str, ...], t.Any]:
     return tuple(names), {k: value for k, value in entry.items() if k != key}
 
 
-@functools.lru_cache(maxsize=1024)
-def _parsed(text: str) -> int:
-    """Read a list of CPUs. Hosts of a fleet have the same few lists again and again."""
-    return cpu_list.parse_kernel(text)
-
-
-def _cpus(value: str | int | None, path: Path) -> int:
-    try:
-        return _parsed("" if value is None else str(value))
-    except InputError as problem:
-        raise problem.at(path_text(path)) from None
-
-
 def _within(cpus: int, allowed: int, what: str, path: Path) -> int:
     if cpus & ~allowed:
         raise InputError(
@@ -382,19 +320,19 @@ def _disjoint(groups: Iterable[tuple[Path, int]], what: str) -> None:
 
 
 def _topology(facts: _Document, path: Path) -> Topology:
-    online = _cpus(facts["online"], (*path, "online"))
-    present = _cpus(facts.get("present", facts["online"]), (*path, "present"))
+    online = cpu_set(facts["online"], (*path, "online"))
+    present = cpu_set(facts.get("present", facts["online"]), (*path, "present"))
     isolated = facts.get("isolated")
     _within(online, present, "present", (*path, "online"))
 
     def listed(keyed: Iterable[tuple[Path, t.Any]]) -> list[tuple[Path, int]]:
-        return [(at, _within(_cpus(value, at), online, "online", at)) for at, value in keyed]
+        return [(at, _within(cpu_set(value, at), online, "online", at)) for at, value in keyed]
 
     cores = listed(
         ((*path, "siblings", i), value) for i, value in enumerate(facts.get("siblings", []))
     )
     sockets = [
-        ((*path, "sockets", key), _cpus(value, (*path, "sockets", key)))
+        ((*path, "sockets", key), cpu_set(value, (*path, "sockets", key)))
         for key, value in facts.get("sockets", {}).items()
     ]
     cells = listed(
@@ -418,7 +356,7 @@ def _topology(facts: _Document, path: Path) -> Topology:
         ),
         online,
         present,
-        None if isolated is None else _cpus(isolated, (*path, "isolated")),
+        None if isolated is None else cpu_set(isolated, (*path, "isolated")),
     )
 
 
@@ -453,6 +391,7 @@ def _host(facts: _Document, name: str, default_release: str, path: Path) -> Host
     hardware = _topology(facts["topology"], (*path, "topology"))
     nova = facts.get("nova", {})
     last = hardware.present.bit_length() - 1
+    tuned = facts.get("tuned")
     return Host(
         name,
         str(facts.get("release", default_release)),
@@ -460,10 +399,16 @@ def _host(facts: _Document, name: str, default_release: str, path: Path) -> Host
         config(nova.get("options", {}), nova.get("strays", ())),
         tuple(_usage(facts.get("usage", []), hardware, (*path, "usage"))),
         facts.get("allocated", {}),
-        isolation(facts.get("kernel"), facts.get("tuned"), last),
-        _cpus(facts.get("data_path_cpus"), (*path, "data_path_cpus")),
+        isolation(facts.get("kernel"), tuned, last),
+        cpu_set(facts.get("data_path_cpus"), (*path, "data_path_cpus")),
         frozenset(facts.get("traits", ())),
         frozenset(facts.get("aggregates", ())),
+        kernel(facts.get("kernel"), last, (*path, "kernel")),
+        cgroups(facts.get("cgroups"), (*path, "cgroups")),
+        libvirt(facts.get("libvirt")),
+        (tuned or {}).get("profile"),
+        facts.get("architecture", "x86_64"),
+        facts.get("intent"),
     )
 
 
@@ -481,7 +426,7 @@ def _usage(entries: list[_Document], hardware: Topology, path: Path) -> Iterator
         elsewhere = hardware.online & ~cell.cpuset
         pinned_at: Path = (*path, index, "pinned_cpus")
         pinned = _within(
-            _cpus(entry.get("pinned_cpus"), pinned_at),
+            cpu_set(entry.get("pinned_cpus"), pinned_at),
             hardware.present & ~elsewhere,
             f"in cell {cell.id}",
             pinned_at,
@@ -505,13 +450,14 @@ def _usage(entries: list[_Document], hardware: Topology, path: Path) -> Iterator
 
 def _flavors(entries: list[_Document], where: str) -> tuple[Flavor, ...]:
     found = tuple(
-        _flavor(entry, origin(where, ("flavors", index))) for index, entry in enumerate(entries)
+        flavor_of(entry, origin(where, ("flavors", index))) for index, entry in enumerate(entries)
     )
     refuse_twins(found, where)
     return found
 
 
-def _flavor(entry: _Document, where: str) -> Flavor:
+def flavor_of(entry: _Document, where: str) -> Flavor:
+    """Build a flavor from its entry, which fits the schema; ``where`` is what it was read from."""
     return Flavor(
         entry["name"],
         entry["vcpus"],

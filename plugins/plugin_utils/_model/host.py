@@ -58,6 +58,8 @@ class Isolation:
     """``isolated_cores`` of tuned's active profile."""
     tuned_unbalanced: int | None = None
     """``no_balance_cores`` of tuned's active profile: the scheduler does not balance there."""
+    arguments_known: bool = True
+    """Whether the kernel's arguments are known; else only tuned's word is."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -48,13 +48,15 @@ class Kernel:
     irq_default: int | None = None
     """Default affinity of interrupts."""
     irqs: Mapping[str, int] | None = None
-    """Interrupt (number and names, such as ``24 nvme0q1``) to the CPUs that it goes to."""
+    """Interrupts by name, with ``*`` for its last number (``nvme0q*``, ``eth0-TxRx-*``), to all
+    CPUs that they go to. Only those that go to isolated, tickless or, on a host for realtime,
+    pinnable CPUs are kept, with these CPUs alone: where the others go tells no hosts apart."""
     managed_irqs: bool | None = None
     """Whether devices with an interrupt for each CPU (NVMe, multi-queue network) are there."""
     irqbalance: bool | None = None
     """Whether irqbalance runs."""
     irqbalance_banned: int | None = None
-    """CPUs that irqbalance was told to leave alone."""
+    """CPUs that irqbalance leaves alone: those it was told, else isolated and tickless ones."""
     smt: str | None = None
     """on, off, forceoff, notsupported or notimplemented."""
     governors: Mapping[str, int] | None = None

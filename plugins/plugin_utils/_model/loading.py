@@ -194,16 +194,29 @@ def _survey(text: str, where: str) -> None:
             raise InputError("the file is too large", f"at most {VALUES} values in YAML", at)
 
 
-def facts_folder(path: str) -> Iterator[tuple[str, t.Any]]:
+def facts_folder(path: str, fact: str = "pinguard") -> Iterator[tuple[str, t.Any]]:
     """Read a folder of facts file by file: pairs of host name (the file's stem) and facts.
 
     Files with other endings than :data:`SUFFIXES` and hidden ones are passed over. The facts may
-    stand alone or below ``ansible_facts`` and ``pinguard``, as Ansible saves them.
+    stand as :func:`bare_facts` tells.
 
     Raises ``InputError`` for a folder that cannot be read or has no facts, and as :func:`load`.
     """
+    names = facts_files(path)
+    if not names:
+        raise InputError(
+            "the folder holds no facts",
+            "a file a host: " + ", ".join(f"*{s}" for s in SUFFIXES),
+            path,
+        )
+    for name in names:
+        yield pathlib.PurePath(name).stem, bare_facts(load(os.path.join(path, name)), fact)
+
+
+def facts_files(path: str) -> list[str]:
+    """List the names of the files of facts of a folder, which may be none."""
     try:
-        names = sorted(
+        return sorted(
             name
             for name in os.listdir(path)
             if name.endswith(SUFFIXES) and not name.startswith(".")
@@ -214,15 +227,12 @@ def facts_folder(path: str) -> Iterator[tuple[str, t.Any]]:
         ) from None
     except ValueError:
         raise InputError(f"{quoted(path)} is no path", "a folder of files of facts") from None
-    if not names:
-        raise InputError(
-            "the folder holds no facts",
-            "a file a host: " + ", ".join(f"*{s}" for s in SUFFIXES),
-            path,
-        )
-    for name in names:
-        facts = load(os.path.join(path, name))
-        for key in ("ansible_facts", "pinguard"):
-            if isinstance(facts, dict) and key in facts:
-                facts = facts[key]
-        yield pathlib.PurePath(name).stem, facts
+
+
+def bare_facts(facts: t.Any, fact: str) -> t.Any:
+    """Give facts that stand alone or, as Ansible saves them, below ``ansible_facts`` and their
+    own name."""
+    for key in ("ansible_facts", fact):
+        if isinstance(facts, dict) and key in facts:
+            facts = facts[key]
+    return facts

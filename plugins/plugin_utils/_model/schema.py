@@ -26,7 +26,7 @@ Path = tuple[str | int, ...]
 
 FOLDER = pathlib.Path(__file__).parent / "schemas"
 """Where the schemas stand: ``host.json``, ``fleet.json``, ``flavors.json``, ``images.json``,
-``servers.json``, ``wish.json``, ``goal.json``, ``placement.json``."""
+``servers.json``, ``guests.json``, ``wish.json``, ``goal.json``, ``placement.json``."""
 
 _PREFIX = "urn:pinguard.nova:"
 _PLAIN_KEY = re.compile(r"[A-Za-z_][\w-]*")
@@ -204,10 +204,12 @@ def unknown_key(key: str, known: Iterable[str], path: Path) -> InputError:
 _WHAT: dict[str, Callable[[t.Any, t.Any], str]] = {
     "type": lambda value, types: f"{quoted(value)} is not of type {_types(types)}",
     "const": lambda value, only: f"{quoted(value)} is another version",
+    "enum": lambda value, known: f"{quoted(value)} is none of them",
     "minimum": lambda value, bound: f"{quoted(value)} is less than {bound}",
     "maximum": lambda value, bound: f"{quoted(value)} is more than {bound}",
     "minItems": lambda value, bound: "the list is empty",
     "maxItems": lambda value, bound: f"the list has {len(value)} items",
+    "maxProperties": lambda value, bound: f"there are {len(value)} of them",
     "minLength": lambda value, bound: "the text is empty",
     "maxLength": lambda value, bound: f"the text has {len(value)} characters",
     "pattern": lambda value, form: f"{quoted(value)} has another form",
@@ -221,6 +223,7 @@ def _types(types: str | list[str]) -> str:
 
 def _accepted(described: dict[str, t.Any]) -> str:
     parts = [str(described["const"])] if "const" in described else []
+    parts += map(str, described.get("enum", ()))
     if "type" in described:
         parts.append(_types(described["type"]))
     parts += [text.format(described[key]) for key, text in _BOUNDS.items() if key in described]
@@ -233,6 +236,7 @@ _BOUNDS = {
     "maximum": "at most {}",
     "minItems": "at least {} of them",
     "maxItems": "at most {} of them",
+    "maxProperties": "at most {} of them",
     "maxLength": "up to {} characters",
     "pattern": "of the form {}",
 }

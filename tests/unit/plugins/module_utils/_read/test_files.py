@@ -168,3 +168,19 @@ def test_any_path_and_data_give_text_or_a_refusal_of_one_line(
     assert attempt(tree.optional, path) in (None, data.decode("utf-8", "replace"))
     assert attempt(tree.exists, path) in (None, True, False)
     assert attempt(tree.names, path) in (None, ["a"])
+
+
+def test_a_device_is_read_on_the_live_host_alone(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "file").write_text("text")
+    assert Tree().device("/dev/zero", 4) == bytes(4)
+    assert Tree().device(str(tmp_path / "file"), 4) is None
+    assert Tree().device("/dev/none", 4) is None
+    assert Tree(str(tmp_path)).device("/dev/zero", 4) is None
+
+
+def test_bytes_that_are_no_text(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "file").write_bytes(b"a\0\xff")
+    assert Tree(str(tmp_path)).data("/file") == b"a\0\xff"
+    assert Tree(str(tmp_path)).data("/none") is None
+    with pytest.raises(InputError, match=r"^/file: the file is too large"):
+        Tree(str(tmp_path)).data("/file", 2)

@@ -26,7 +26,11 @@ ACTIVE = "etc/tuned/active_profile"
 def test_a_profile_with_its_cores(plant: Plant, profile: str) -> None:
     variables = "# isolated_cores=1\nisolated_cores = 2-7,^3  # guests\nno_balance_cores=5\n"
     files = {ACTIVE: f"{profile}\n", f"etc/tuned/{profile}-variables.conf": variables}
-    assert tuned(plant(files)) == {"profile": profile, "isolated_cores": "2-7,^3"}
+    assert tuned(plant(files)) == {
+        "profile": profile,
+        "isolated_cores": "2-7,^3",
+        "no_balance_cores": "5",
+    }
 
 
 @pytest.mark.parametrize("folder", ["etc/tuned", "etc/tuned/profiles", "usr/lib/tuned"])
@@ -34,10 +38,15 @@ def test_a_profile_that_includes_another(plant: Plant, folder: str) -> None:
     files = {
         ACTIVE: "site\n",
         f"{folder}/site/tuned.conf": "[main]\nsummary=x\ninclude = latency , realtime\n",
-        "etc/tuned/realtime-variables.conf": "isolated_cores=2\n",
+        "etc/tuned/site-variables.conf": "no_balance_cores=7\n",
+        "etc/tuned/realtime-variables.conf": "isolated_cores=2\nno_balance_cores=8\n",
         "etc/tuned/cpu-partitioning-variables.conf": "isolated_cores=9\n",
     }
-    assert tuned(plant(files)) == {"profile": "site", "isolated_cores": "2"}
+    assert tuned(plant(files)) == {
+        "profile": "site",
+        "isolated_cores": "2",
+        "no_balance_cores": "7",
+    }
 
 
 @pytest.mark.parametrize(
