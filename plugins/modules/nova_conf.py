@@ -35,7 +35,8 @@ options:
         V(initial_cpu_allocation_ratio), V(initial_ram_allocation_ratio), V(compute.cpu_shared_set),
         V(compute.cpu_dedicated_set), V(compute.packing_host_numa_cells_allocation_strategy),
         V(libvirt.cpu_power_management), V(libvirt.cpu_power_management_strategy),
-        V(libvirt.realtime_scheduler_priority), V(libvirt.file_backed_memory), V(libvirt.virt_type),
+        V(libvirt.realtime_scheduler_priority), V(libvirt.cpu_mode), V(libvirt.cpu_models),
+        V(libvirt.file_backed_memory), V(libvirt.virt_type),
         V(workarounds.disable_fallback_pcpu_query) and V(filter_scheduler.enabled_filters).
       - An option whose value is null is removed wherever it stands in the file, together with the
         lines that continue it.

@@ -37,6 +37,8 @@ OPTIONS: tuple[tuple[str, str], ...] = (
     ("libvirt", "cpu_power_management"),
     ("libvirt", "cpu_power_management_strategy"),
     ("libvirt", "realtime_scheduler_priority"),
+    ("libvirt", "cpu_mode"),
+    ("libvirt", "cpu_models"),
     ("libvirt", "file_backed_memory"),
     ("libvirt", "virt_type"),
     ("workarounds", "disable_fallback_pcpu_query"),

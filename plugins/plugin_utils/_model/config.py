@@ -64,6 +64,8 @@ class HostConfig:
     cpu_power_management_strategy: str = "cpu_state"
     file_backed_memory: int = 0
     realtime_scheduler_priority: int = 1
+    cpu_mode: str | None = None
+    cpu_models: tuple[str, ...] = ()
     disable_fallback_pcpu_query: bool = False
     enabled_filters: tuple[str, ...] | None = None
     faults: tuple[OptionFault, ...] = ()

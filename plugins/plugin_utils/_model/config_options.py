@@ -107,6 +107,7 @@ _COUNT = "a whole number, 0 or more"
 _RATIO = "a number, 0.0 or more"
 _BOOLEAN = "one of " + ", ".join(_TRUE + _FALSE)
 _STRATEGIES = ("cpu_state", "governor")
+_CPU_MODES = ("host-model", "host-passthrough", "custom", "none")
 _VIRT_TYPES = ("kvm", "lxc", "qemu", "parallels", "uml", "xen")
 
 OPTIONS: dict[str, Option] = {
@@ -135,6 +136,8 @@ OPTIONS: dict[str, Option] = {
     "libvirt.realtime_scheduler_priority": Option(
         "realtime_scheduler_priority", int, "a whole number"
     ),
+    "libvirt.cpu_mode": Option("cpu_mode", _choice(*_CPU_MODES), ", ".join(_CPU_MODES)),
+    "libvirt.cpu_models": Option("cpu_models", _list, "names of CPU models"),
     "libvirt.file_backed_memory": Option("file_backed_memory", _count, _COUNT),
     "libvirt.virt_type": Option("virt_type", _choice(*_VIRT_TYPES), ", ".join(_VIRT_TYPES)),
     "workarounds.disable_fallback_pcpu_query": Option(
