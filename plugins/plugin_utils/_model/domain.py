@@ -57,6 +57,8 @@ class Metadata:
     name: str
     flavor: str
     """Name of the flavor; "" where it is not told."""
+    bare: Flavor | None = None
+    """The flavor without extra specs, whether these are told or not; None where it is not told."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -10,14 +10,16 @@ import os
 import typing as t
 
 from ...module_utils._read.errors import InputError, quoted
-from . import documents, flavor_files, loading, server_files
+from . import documents, domain_files, flavor_files, loading, server_files
 from .flavor import Flavor, Image
 from .host import Fleet, Scheduler
 from .joining import Guests, joined, refuse_strangers
+from .schema import as_mapping, within
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from .domain_files import HostDomains
     from .host import HostClass
 
 _Part = t.TypeVar("_Part")
@@ -40,6 +42,10 @@ class Sources:
     images: t.Any = None
     servers: t.Any = None
     """Paths of files and folders, or documents, of servers and allocations of any shape."""
+    named_guests: Mapping[str, t.Any] | None = None
+    """Guest facts by the name of the host."""
+    guests: t.Any = None
+    """Paths of folders and files, or documents, of guest facts or domains, in place of these."""
     disable_fallback_pcpu_query: bool | None = None
     """Overrides the fleet file; so does the next one."""
     numa_topology_filter: bool | None = None
@@ -94,6 +100,40 @@ def guests_alone(sources: Sources) -> Guests:
     documents.refuse_twins(flavors, "flavors")
     documents.refuse_twins(images, "images")
     return joined(_guests(sources, flavors, images))
+
+
+def domains(sources: Sources) -> dict[str, HostDomains]:
+    """Gather the domains of hosts, by the names of these.
+
+    Raises ``InputError`` for input that cannot be used, or where nobody told of any host.
+    """
+    parts = _read(sources.guests, sources, domain_files.read_hosts, _domains, "guests")
+    if sources.guests is None and sources.named_guests:
+        parts = [_domains(settled(sources.named_guests), "")]
+    found: dict[str, HostDomains] = {}
+    for part in parts:
+        for name, each in part.items():
+            if name in found:
+                raise InputError(
+                    f"the guests of host {quoted(name)} are given twice", "each host once", "guests"
+                )
+            found[name] = each
+    if not found:
+        raise InputError(
+            "no host has guest facts",
+            "hosts that pinguard.nova.guest_facts ran on, or guests",
+            "guests",
+        )
+    return found
+
+
+def _domains(document: object, where: str) -> dict[str, HostDomains]:
+    with within(where):
+        facts = as_mapping(document, ())
+        return {
+            name: domain_files.host_domains(each, name, f"host {name}")
+            for name, each in facts.items()
+        }
 
 
 def _named(sources: Sources) -> tuple[tuple[Flavor, ...], tuple[Image, ...]]:
@@ -180,13 +220,16 @@ def sources(
     Raises ``InputError`` as :func:`facts_of` does.
     """
     named: dict[str, t.Any] | None = None
+    named_guests: dict[str, t.Any] | None = None
     missing: tuple[str, ...] = ()
     if args["fleet"] is None and args["facts"] is None:
         named, missing = facts_of(args["hosts"], variables)
+        named_guests = _told(named, variables, "pinguard_guests")
     given = {
         field.name: args[field.name] for field in dataclasses.fields(Sources) if field.name in args
     }
-    return Sources(**given, named=named, folders=folders), missing
+    found = Sources(**given, named=named, named_guests=named_guests, folders=folders)
+    return found, missing
 
 
 def facts_of(
@@ -207,11 +250,7 @@ def facts_of(
             names.append(name)
         else:
             raise InputError(f"{quoted(name)} is not in the inventory", "hosts, groups", "hosts")
-    found = {}
-    for name in dict.fromkeys(names):
-        facts = hostvars.raw_get(name).get("ansible_facts", {})
-        if "pinguard" in facts:
-            found[name] = facts["pinguard"]
+    found = _told(dict.fromkeys(names), variables, "pinguard")
     if not found:
         raise InputError(
             "no host has facts",
@@ -219,3 +258,9 @@ def facts_of(
             "hosts",
         )
     return found, tuple(name for name in dict.fromkeys(names) if name not in found)
+
+
+def _told(names: Iterable[str], variables: Mapping[str, t.Any], fact: str) -> dict[str, t.Any]:
+    """Take one fact of each host that has it."""
+    facts = {name: variables["hostvars"].raw_get(name).get("ansible_facts", {}) for name in names}
+    return {name: each[fact] for name, each in facts.items() if fact in each}

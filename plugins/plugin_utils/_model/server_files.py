@@ -10,14 +10,13 @@ knows no pins, a domain's XML no extra specs before release 32.
 
 from __future__ import annotations
 
-import collections
 import os
 import re
 import typing as t
 
-from ...module_utils._read import cpu_list, files, libvirt_xml
+from ...module_utils._read import cpu_list
 from ...module_utils._read.errors import InputError, quoted
-from . import documents, loading
+from . import documents, domain_files, inference, loading
 from .joining import Guests
 from .schema import Path, as_list, as_mapping, check, path_text, plain, within
 from .server import Allocation, Server
@@ -26,6 +25,7 @@ if t.TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from .flavor import Flavor, Image
+    from .guest_xml import GuestXml
 
 SHAPES = (
     "{format: 1, servers: [...]} of this collection",
@@ -345,17 +345,7 @@ def _held(host: str, given: dict[str, t.Any], path: Path) -> Iterator[Allocation
 
 def _domain_files(folder: str) -> list[str]:
     """List the XML files of a folder and of the folders in it."""
-    tree, top = files.Tree("/"), os.path.abspath(folder)
-    found = []
-    for name in tree.names(top) or []:
-        path = os.path.join(top, name)
-        if name.startswith("."):
-            continue
-        if tree.is_directory(path):
-            inner = [os.path.join(path, file) for file in tree.names(path) or []]
-            found += [file for file in inner if file.endswith(".xml")]
-        elif name.endswith(".xml"):
-            found.append(path)
+    found = domain_files.xml_files(folder)
     if not found:
         raise InputError("the folder holds no *.xml", SHAPES[-1], folder)
     return found
@@ -363,91 +353,50 @@ def _domain_files(folder: str) -> list[str]:
 
 def _domain(path: str, builder: documents.ServerBuilder) -> Server:
     """Read the server of one domain."""
-    facts = libvirt_xml.domain(files.read_text(path, libvirt_xml.SIZE), path)
+    facts = domain_files.described(path)
     with within(path):
-        entry = _domain_entry(facts, os.path.basename(os.path.dirname(os.path.abspath(path))))
+        entry = _domain_entry(facts, domain_files.host_of(path))
         check(entry, "servers:1#/$defs/server")
     return builder.server(entry, (), path)
 
 
 def _domain_entry(facts: dict[str, t.Any], host: str) -> _Entry:
-    nova = facts["nova"]
-    if nova is None or nova["flavor"] is None:
+    nova, xml = facts.get("nova", {}), domain_files.guest_xml(facts["xml"])
+    if "flavor" not in nova:
         raise InputError("there is no flavor in the metadata", "domains that Nova has made")
-    pins = _domain_pins(facts["pins"])
-    specs = nova["extra_specs"]
+    specs = nova.get("extra_specs")
     if specs is None:
-        specs = _inferred(facts, pins)
-    properties = nova["image_properties"]
-    emulator_policy = specs.get("hw:emulator_threads_policy") or (properties or {}).get(
-        "hw_emulator_threads_policy"
-    )
+        specs = inference.extra_specs(xml)
+    properties = nova.get("image_properties")
+    isolated = specs.get("hw:emulator_threads_policy") == "isolate"
     image = {"name": nova["image"] or "unknown", "properties": properties}
     return _told(
         {
-            "id": facts["uuid"],
-            "name": facts["name"],
+            "id": facts["id"],
+            "name": nova["name"] or facts["name"],
             "host": host,
             "flavor": nova["flavor"] | {"extra_specs": specs},
             "image": _told(image) if nova["image"] or properties else None,
-            "cells": _domain_cells(facts, pins, emulator_policy),
+            "cells": _domain_cells(xml, isolated=isolated),
         }
     )
 
 
-def _domain_pins(tied: Mapping[int, int]) -> dict[int, int]:
-    """Take the vCPUs that have one CPU for themselves; others float over a set."""
-    shared = collections.Counter(tied.values())
-    return {
-        vcpu: cpus.bit_length() - 1
-        for vcpu, cpus in tied.items()
-        if cpu_list.size(cpus) == 1 and shared[cpus] == 1
-    }
-
-
-def _domain_cells(
-    facts: dict[str, t.Any], pins: Mapping[int, int], emulator_policy: str | None
-) -> list[_Entry] | None:
+def _domain_cells(xml: GuestXml, *, isolated: bool) -> list[_Entry] | None:
     """List where the cells sit; None where one of them is tied to no single host cell."""
     cells: list[_Entry] = []
-    for cell in facts["cells"]:
-        if cell["host_cells"] is None or cpu_list.size(cell["host_cells"]) != 1:
+    pins = inference.pins(xml)
+    for cell in xml.cells:
+        host_cells = xml.memnodes.get(cell.id, 0)
+        if cpu_list.size(host_cells) != 1:
             return None
         entry = {
-            "host_cell": cell["host_cells"].bit_length() - 1,
-            "pins": {str(v): cpu for v, cpu in pins.items() if cell["vcpus"] >> v & 1},
-            "page_size_kb": cell["page_size_kb"],
+            "host_cell": host_cells.bit_length() - 1,
+            "pins": {str(v): cpu for v, cpu in pins.items() if cell.vcpus >> v & 1},
+            "page_size_kb": xml.backing.pages.get(cell.id),
         }
         cells.append(_told(entry))
-    if cells and emulator_policy == "isolate":
+    if cells and isolated:
         # Nova keeps the CPU in the first cell of the guest.
-        cells[0]["reserved"] = cpu_list.to_text(facts["emulator"] or 0)
+        cells[0]["reserved"] = cpu_list.to_text(xml.emulator or 0)
     return cells
-
-
-def _inferred(facts: dict[str, t.Any], pins: Mapping[int, int]) -> dict[str, str]:
-    """Infer the extra specs from what they made of the domain.
-
-    Real-time, quotas and traits are not inferred. Emulator threads on one CPU beside the pins are
-    taken as isolated, on several as shared.
-    """
-    specs: dict[str, str] = {}
-    cells = facts["cells"]
-    if pins:
-        specs["hw:cpu_policy"] = "dedicated" if len(pins) == facts["vcpus"] else "mixed"
-        if len(pins) < facts["vcpus"]:
-            specs["hw:cpu_dedicated_mask"] = cpu_list.to_text(cpu_list.mask(pins))
-        emulator = facts["emulator"] or 0
-        if emulator and not emulator & cpu_list.mask(pins.values()):
-            alone = cpu_list.size(emulator) == 1
-            specs["hw:emulator_threads_policy"] = "isolate" if alone else "share"
-    if cells:
-        specs["hw:numa_nodes"] = str(len(cells))
-    if len({(cpu_list.size(cell["vcpus"]), cell["memory_mb"]) for cell in cells}) > 1:
-        for index, cell in enumerate(cells):
-            specs[f"hw:numa_cpus.{index}"] = cpu_list.to_text(cell["vcpus"])
-            specs[f"hw:numa_mem.{index}"] = str(cell["memory_mb"])
-    sizes = {cell["page_size_kb"] for cell in cells} - {None}
-    if len(sizes) == 1:
-        specs["hw:mem_page_size"] = str(sizes.pop())
-    return specs

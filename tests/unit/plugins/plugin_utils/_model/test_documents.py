@@ -18,6 +18,7 @@ from ansible_collections.pinguard.nova.plugins.plugin_utils._model.host import (
     Isolation,
     PagesInUse,
 )
+from ansible_collections.pinguard.nova.plugins.plugin_utils._model.host_kernel import isolation
 from ansible_collections.pinguard.nova.plugins.plugin_utils._model.server import (
     Allocation,
     CellPlace,
@@ -174,15 +175,15 @@ def test_bad_facts_are_refused_by_the_path_of_the_bad_key(
     ],
 )
 def test_isolation_by_the_kernel(arguments: dict[str, t.Any], expected: Isolation) -> None:
-    assert documents.isolation({"cmdline": arguments}, None, 3) == expected
+    assert isolation({"cmdline": arguments}, None, 3) == expected
 
 
 @pytest.mark.parametrize(
     ("cores", "expected"), [("1-3,^2", 0b1010), ("0x5,1", 0b111), ("${f:x}", None), (2, 0b100)]
 )
 def test_isolation_by_tuned(cores: str | int, expected: int | None) -> None:
-    found = documents.isolation(None, {"isolated_cores": cores}, 3)
-    assert found == Isolation(tuned_isolated=expected)
+    found = isolation(None, {"isolated_cores": cores}, 3)
+    assert found == Isolation(tuned_isolated=expected, arguments_known=False)
 
 
 def entry(**more: object) -> dict[str, t.Any]:

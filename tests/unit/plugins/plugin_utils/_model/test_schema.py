@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ansible_collections.pinguard.nova.plugins.module_utils._read.errors import InputError
 from ansible_collections.pinguard.nova.plugins.plugin_utils._model import schema
 
-SCHEMAS = ("host", "fleet", "flavors", "images", "servers", "wish")
+SCHEMAS = ("host", "fleet", "flavors", "images", "servers", "guests", "wish")
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.integers(), inner),
