@@ -13,6 +13,7 @@ import collections
 import dataclasses
 import json
 import typing as t
+import xml.etree.ElementTree as ET
 
 from ansible_collections.pinguard.nova.plugins.module_utils._read.cpu_list import (
     ids,
@@ -23,7 +24,11 @@ from ansible_collections.pinguard.nova.plugins.plugin_utils._model.config import
 from ansible_collections.pinguard.nova.plugins.plugin_utils._model.flavor import Flavor, Image
 from ansible_collections.pinguard.nova.plugins.plugin_utils._model.host import Host, Scheduler
 from ansible_collections.pinguard.nova.plugins.plugin_utils._model.server import CellPlace
-from ansible_collections.pinguard.nova.plugins.plugin_utils._nova import compute
+from ansible_collections.pinguard.nova.plugins.plugin_utils._nova import (
+    compute,
+    guest_xml,
+    xml_form,
+)
 from ansible_collections.pinguard.nova.plugins.plugin_utils._nova.cloud import Cloud
 from ansible_collections.pinguard.nova.plugins.plugin_utils._nova.image_properties import (
     HYPERTHREADING,
@@ -37,6 +42,7 @@ from ansible_collections.pinguard.nova.plugins.plugin_utils._nova.selection impo
     select,
 )
 
+from .domains import plain
 from .kinds import Compared, Data, topology_of
 
 if t.TYPE_CHECKING:
@@ -61,6 +67,8 @@ TOLD_REFUSALS = ("Invalid", "InvalidConfiguration", "PlacementPciException")
 """Where a start failed otherwise, it is the recorder that failed: only that it did counts."""
 QUOTA = 20
 """vCPUs that a project may ask for."""
+RECORDED_XML = ("vcpu", "cputune", "numatune")
+"""The elements of a domain that rows show."""
 ATTEMPTS = 3
 """Hosts that a build is tried on (``[scheduler] max_attempts``)."""
 
@@ -144,6 +152,8 @@ class _Recorded:
         self.homes: dict[str, str] = {}
         """Servers to the host that they are on."""
         self.stopped: set[str] = set()
+        self.xml: dict[str, Data] = {}
+        """Servers to the domain XML that was last generated for each."""
         self.cores: dict[str, int] = {}
         """vCPUs of every server that was asked for and not deleted, whatever became of it."""
 
@@ -301,6 +311,7 @@ class _Recorded:
         if server not in self.cloud.leaving:
             return self._equal(self._code(row), 409)
         self.homes[server] = self.cloud.revert(server, self.homes[server])
+        self._generate(server)
         return self._landed(server, row, self._state(server))
 
     def _sent(
@@ -357,7 +368,32 @@ class _Recorded:
             return True
         self.homes[server] = name
         self._adopt(server, row["result"])
+        self._generate(server)
         return False
+
+    def _generate(self, server: str) -> None:
+        """Predict the XML of a server where it is, with the pins that it has."""
+        name = self.homes[server]
+        here, host = self.cloud.residents[name][server], self.cloud.hosts[name].host
+        places: tuple[CellPlace, ...] = ()
+        if here.guest and here.holder:
+            places = tuple(
+                CellPlace(
+                    seat.cell,
+                    pinning.pins if pinning else {},
+                    mask(() if pinning is None or pinning.reserved is None else [pinning.reserved]),
+                    seat.page_size_kb,
+                )
+                for seat, pinning in zip(here.holder.seats, here.holder.pinnings(), strict=True)
+            )
+        known = self.release if self._emulated(name) else release(host.release)
+        host = dataclasses.replace(host, release=known.name)
+        xml = guest_xml.predict(here.flavor, here.image, here.guest, places, host, known)
+        self.xml[server] = {
+            name: plain(element)
+            for name, element in xml_form.elements(xml).items()
+            if name in RECORDED_XML
+        }
 
     def _adopt(self, server: str, result: Data) -> None:
         """Take the pins of the recording where they are as good as ours."""
@@ -397,12 +433,16 @@ class _Recorded:
             "cells": self._recorded_seats(name, result.get("cells", [])),
         }
         held = {key: here.allocation[key] for key in CPU_CLASSES if here.allocation.get(key)}
-        ours = {
+        ours: Data = {
             "status": status,
             "host": name,
             "allocations": {name: held},
             "cells": self._seats(name, here),
         }
+        if result.get("xml"):
+            texts = {key: text for key, text in result["xml"].items() if text}
+            recorded["xml"] = {key: plain(ET.fromstring(text)) for key, text in texts.items()}
+            ours["xml"] = self.xml.get(server, {})
         return self._equal(recorded, ours)
 
     def _seats(self, name: str, here: Resident) -> list[t.Any]:

@@ -55,8 +55,9 @@ OPTIONS = {
     "cpu_power_management",
     "realtime_scheduler_priority",
     "file_backed_memory",
+    "cpu_mode",
+    "cpu_models",
 }
-WITHOUT_EFFECT = {"virt_type": ("kvm", "qemu")}
 
 
 class _Refused(Exception):
@@ -118,7 +119,7 @@ def _decide(case: Data, release: Release, seated: Data | None, ours: Data) -> No
         "driver",
         lambda: guest_xml.predict(flavor, own, guest, places, host, release, fitted),
     )
-    ours["xml"] = {name: _plain(element) for name, element in xml_form.elements(xml).items()}
+    ours["xml"] = {name: plain(element) for name, element in xml_form.elements(xml).items()}
 
 
 def _at(stage: str, call: t.Callable[[], t.Any]) -> t.Any:
@@ -184,14 +185,9 @@ def _host(case: Data, release: Release) -> Host:
 
 
 def _config(options: Data) -> HostConfig:
+    """Take the options that the engine knows; whether others matter, the comparison shows."""
     values = {key: value for section in options.values() for key, value in section.items()}
-    for key, harmless in WITHOUT_EFFECT.items():
-        if values.get(key) in harmless:
-            del values[key]
-    unknown = sorted(values.keys() - OPTIONS)
-    if unknown:
-        raise ValueError(f"the option {unknown[0]} is not replayed")
-    return HostConfig(**values)
+    return HostConfig(**{key: value for key, value in values.items() if key in OPTIONS})
 
 
 def _cpus(given: str | list[int]) -> int:
@@ -288,7 +284,7 @@ def _recorded(verdict: Data) -> Data:
     }
     if verdict.get("xml"):
         found["xml"] = {
-            name: _plain(ET.fromstring(text))
+            name: plain(ET.fromstring(text))
             for name, text in verdict["xml"].items()
             if text and name in xml_form.ORDER
         }
@@ -318,10 +314,10 @@ def _without_nothing(topology: Data | None) -> Data | None:
     return {**topology, "cells": cells}
 
 
-def _plain(element: ET.Element) -> t.Any:
+def plain(element: ET.Element) -> t.Any:
     """Write an element as plain data, its attributes in no order."""
     text = (element.text or "").strip()
-    return [element.tag, dict(sorted(element.items())), text, [_plain(e) for e in element]]
+    return [element.tag, dict(sorted(element.items())), text, [plain(e) for e in element]]
 
 
 def _reduced(verdict: Data, cores: dict[int, int]) -> Data:

@@ -172,15 +172,6 @@ def test_domain_xml_is_compared_as_elements(
     assert replay.main([written(tmp_path, given)]) == 1
 
 
-def test_an_option_that_the_replay_does_not_know_is_named(
-    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    given = one_domain()
-    given["cases"][0]["options"]["libvirt"] = {"cpu_mode": "none"}
-    assert replay.main([written(tmp_path, given)]) == 2
-    assert "cpu_mode is not replayed" in capsys.readouterr().err
-
-
 def one_cloud() -> dict[str, t.Any]:
     """Write down a cloud of one host of two cores on which one floating server boots."""
     cell = {"id": 0, "cpuset": [0, 1], "pcpuset": [0, 1], "siblings": [[0], [1]]}

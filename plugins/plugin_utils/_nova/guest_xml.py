@@ -30,6 +30,8 @@ if t.TYPE_CHECKING:
     from .releases import Release
 
 _QUOTAS = ("shares", "quota", "period")
+_LIMITS = {"shares": (2, 262144), "quota": (1000, 17592186044415), "period": (1000, 1000000)}
+"""The least and the most that libvirt takes of each, beside 0 and what is below."""
 _EMULATED = {"aarch64": "cortex-a57", "ppc64le": "POWER8"}
 """CPU models of guests whose architecture is not their host's."""
 _LOCKING = "HW_CPU_X86_AMD_SEV"
@@ -152,6 +154,11 @@ def refused_by_libvirt(
 
     Source: libvirt ``src/conf/domain_conf.c``, ``virDomainDefPostParse`` and what it calls.
     """
+    for name, value in _quotas(flavor, host, release).items():
+        least, most = _LIMITS[name]
+        checked = name != "shares" or release.libvirt_limits_shares
+        if checked and value > 0 and not least <= value <= most:
+            return f"quota:cpu_{name} is {value}, and libvirt takes {least} to {most}"
     if guest is None or not constraints.realtime_on(flavor):
         return ""
     priority = host.config.realtime_scheduler_priority
@@ -305,6 +312,13 @@ def _backing(
     )
 
 
+def _mode(host: Host) -> str | None:
+    """Source: ``_get_guest_cpu_model_config``."""
+    if host.config.cpu_mode:
+        return None if host.config.cpu_mode == "none" else host.config.cpu_mode
+    return "host-passthrough" if host.architecture == "aarch64" else "host-model"
+
+
 def _cpu(
     flavor: Flavor,
     image: ImageProperties,
@@ -313,8 +327,7 @@ def _cpu(
     fitted: Fitted | None,
 ) -> CpuModel:
     """Source: ``_get_guest_cpu_config``."""
-    mode: str | None = "host-passthrough" if host.architecture == "aarch64" else "host-model"
-    model = None
+    mode, model = _mode(host), next(iter(host.config.cpu_models), None)
     if release.emulates and image.architecture not in (None, host.architecture):
         mode, model = None, _EMULATED.get(image.architecture)
     narrowing = fitted if release.threads_from_pinning else None

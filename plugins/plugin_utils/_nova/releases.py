@@ -138,6 +138,8 @@ class Release:
     start with it; before, the old inventory just stays."""
     live_moves_shared: bool = since("30.0.0")
     """A live migration gives floating vCPUs the shared CPUs of the new host (2c3f4f2da5)."""
+    libvirt_limits_shares: bool = since("31.0.0")
+    """Needs a libvirt that refuses shares out of range; an older one lets the kernel clamp them."""
     needs_siblings: bool = since("22.0.0")
     """Crashes on a CPU without siblings."""
     live_keeps_scheduling: bool = since("20.4.0", "21.1.0", "22.0.0")

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.pinguard.nova.plugins.module_utils._read.cpu_list import to_text
+from ansible_collections.pinguard.nova.plugins.plugin_utils._model.host import Scheduler
 from ansible_collections.pinguard.nova.plugins.plugin_utils._model.kernel import Cgroups
 from ansible_collections.pinguard.nova.plugins.plugin_utils._nova import (
     constraints,
@@ -36,7 +37,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.pinguard.nova.plugins.plugin_utils._model.host import Host
 
 REALTIME = "cpu_policy=dedicated cpu_realtime=yes cpu_realtime_mask=^0"
-BOTH = {"cpu_shared_set": "0-1", "cpu_dedicated_set": "2-7"}
+BOTH: dict[str, t.Any] = {"cpu_shared_set": "0-1", "cpu_dedicated_set": "2-7"}
 
 
 def predicted(specs: str, on: Host | None = None, properties: str = "", **more: t.Any) -> GuestXml:
@@ -69,7 +70,7 @@ def refusal(specs: str, on: Host, **more: t.Any) -> str:
     ],
 )
 def test_emulator_threads_run_where_the_policy_puts_them(specs: str, emulator: str) -> None:
-    sets = {"cpu_shared_set": "0-3"} if "numa" in specs else BOTH
+    sets: dict[str, t.Any] = {"cpu_shared_set": "0-3"} if "numa" in specs else BOTH
     if "isolate" in specs:
         sets = {"cpu_shared_set": "0", "cpu_dedicated_set": "1-7"}
     found = predicted(specs, host(SINGLES, **sets)).emulator
@@ -151,6 +152,10 @@ def test_what_the_driver_refuses() -> None:
 @pytest.mark.parametrize(
     ("specs", "options", "version", "said"),
     [
+        ("cpu_policy=dedicated quota:cpu_period=10", {}, "34.0.0", "libvirt takes 1000 to 1000000"),
+        ("cpu_policy=dedicated quota:cpu_quota=-1 quota:cpu_period=1000", {}, "34.0.0", ""),
+        ("cpu_policy=dedicated quota:cpu_shares=1", {}, "34.0.0", "libvirt takes 2 to 262144"),
+        ("cpu_policy=dedicated quota:cpu_shares=1", {}, "30.0.0", ""),
         (REALTIME.replace("^0", "2-3"), {}, "21.0.0", "every vCPU is realtime"),
         (REALTIME.replace("^0", "^0,4"), {}, "21.0.0", "names vCPUs from 4 on"),
         (REALTIME, {"realtime_scheduler_priority": 0}, "34.0.0", "takes 1 to 99"),
@@ -161,8 +166,8 @@ def test_a_guest_that_libvirt_refuses_does_not_boot(
     specs: str, options: dict[str, t.Any], version: str, said: str
 ) -> None:
     seen = schedule.view(host(SINGLES, version, **BOTH, **options))
-    asked = schedule.ask(flavor(specs), image(), schedule.Scheduler(version))
-    outcome = schedule.settle(asked, seen, schedule.Scheduler(version))
+    asked = schedule.ask(flavor(specs), image(), Scheduler(version))
+    outcome = schedule.settle(asked, seen, Scheduler(version))
     assert outcome.boots == (not said)
     assert said in outcome.reason
     assert outcome.stage == ("driver" if said else None)
@@ -172,7 +177,7 @@ def test_a_mixed_guest_does_not_boot_where_its_floating_vcpus_have_no_cpu() -> N
     """Victoria does not count them, and writes an empty range."""
     seen = schedule.view(host(SINGLES, "22.0.0", cpu_dedicated_set="2-7"))
     specs = "cpu_policy=mixed cpu_dedicated_mask=^0"
-    control = schedule.Scheduler("22.0.0")
+    control = Scheduler("22.0.0")
     outcome = schedule.settle(schedule.ask(flavor(specs), image(), control), seen, control)
     assert outcome.stage in ("placement", "driver")
 
