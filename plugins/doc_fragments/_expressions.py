@@ -75,3 +75,20 @@ options:
     type: dict
     required: true
 """
+
+    # Where a guest is, if it is anywhere already.
+    PINS = r"""
+options:
+  pins:
+    description:
+      - Host CPU of each pinned vCPU, as the filter P(pinguard.nova.verdict#filter) or the facts of
+        a guest have them.
+      - By default those that Nova chooses on the host as it is given. They are one possible
+        placement, exact only where the host's past is known.
+    type: dict
+  reserved:
+    description:
+      - Host CPU that is kept for the emulator threads, beside O(pins) of a guest whose flavor has
+        C(hw:emulator_threads_policy=isolate).
+    type: str
+"""

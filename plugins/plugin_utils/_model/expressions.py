@@ -8,6 +8,7 @@ Each function raises ``InputError`` that names the argument and the key in it.
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 from ...module_utils._read import cpu_list
@@ -58,6 +59,7 @@ def _is_id(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < cpu_list.LIMIT
 
 
+_SHORT = re.compile(r"[0-9]{1,6}")
 _IDS = f"numbers from 0 to {cpu_list.LIMIT - 1}"
 
 
@@ -80,6 +82,28 @@ def host(value: object, default_release: str) -> Host:
     if isinstance(given, dict) and {"name", "names"} & given.keys():
         return documents.fleet({"hosts": [given]}, default_release, "host").classes[0].host
     return documents.host(given, "host", default_release, "host")
+
+
+def pins(value: object) -> dict[int, int] | None:
+    """Read the pins of a guest, vCPU to host CPU, as a verdict has them; None where none are given.
+
+    YAML and JSON write numbers as keys in two ways: as such, or as text.
+    """
+    given = settled(value)
+    if given is None:
+        return None
+    if not isinstance(given, dict):
+        raise InputError(f"{quoted(given)} is no mapping", "vCPU to host CPU", "pins")
+    found = {}
+    for vcpu, cpu in given.items():
+        number = int(vcpu) if isinstance(vcpu, str) and _SHORT.fullmatch(vcpu) else vcpu
+        for each in (number, cpu):
+            if not _is_id(each):
+                raise InputError(f"{quoted(each)} is no CPU id", _IDS, "pins")
+        if number in found:
+            raise InputError(f"vCPU {number} is there twice", "each vCPU once", "pins")
+        found[number] = cpu
+    return found
 
 
 def provider(value: object, argument: str) -> dict[str, t.Any]:

@@ -11,11 +11,11 @@ from ...module_utils._read.cpu_list import to_text
 from .._model.flavor import NO_IMAGE
 from .._rules.audit import new_findings
 from .._rules.rule import Severity
-from . import values
+from . import emulator_report, values
 from .naming import compact, counted
 
 if t.TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from .._nova.schedule import HostView
     from .._rules.audit import Audit
@@ -25,7 +25,9 @@ WORDS = ("SUCCESS", "WARNINGS", "FAILURE")
 """What a status means."""
 
 
-def document(now: Audit, then: Audit | None = None) -> dict[str, t.Any]:
+def document(
+    now: Audit, then: Audit | None = None, threads: Sequence[emulator_report.Row] = ()
+) -> dict[str, t.Any]:
     """Make the report: the audit as things are, and at the target release where one is planned."""
     status = max(now.status, then.status if then else 0)
     return {
@@ -33,6 +35,7 @@ def document(now: Audit, then: Audit | None = None) -> dict[str, t.Any]:
         "status": status,
         "verdict": verdict(now, then),
         **_audit(now, now.findings),
+        "threads": emulator_report.document(threads),
         "target": None
         if then is None
         else {**_audit(then, then.findings), "new": findings(new_findings(now, then), then)},

@@ -15,7 +15,7 @@ from ...module_utils._read.errors import InputError
 from .._model import gathering
 from .._model.schema import within
 from .._rules.audit import Audit, audit, audit_hosts, new_findings, upgraded
-from . import json_report, text
+from . import emulator_report, json_report, text
 from .cpu_map import WIDTH, cpu_map
 from .writing import Written, located, write_all
 
@@ -72,7 +72,8 @@ def flavor_audit(
     progress = Progress(say) if say else None
     now = audit(fleet, progress)
     then = audit(upgraded(fleet, target_release), progress) if target_release else None
-    return _result(now, then, output, text.report(now, then, output.width))
+    threads = emulator_report.rows(now)
+    return _result(now, then, output, text.report(now, then, output.width, threads), threads)
 
 
 def host_audit(sources: Sources, output: Output) -> dict[str, t.Any]:
@@ -87,7 +88,13 @@ def host_audit(sources: Sources, output: Output) -> dict[str, t.Any]:
     return {**result, "maps": dict(zip([case.host.name for case in now.hosts], maps, strict=True))}
 
 
-def _result(now: Audit, then: Audit | None, output: Output, report: str) -> dict[str, t.Any]:
+def _result(
+    now: Audit,
+    then: Audit | None,
+    output: Output,
+    report: str,
+    threads: tuple[emulator_report.Row, ...] = (),
+) -> dict[str, t.Any]:
     verdict = json_report.verdict(now, then)
     status = max(now.status, then.status if then else 0)
     result = {
@@ -106,7 +113,7 @@ def _result(now: Audit, then: Audit | None, output: Output, report: str) -> dict
             "findings": json_report.findings(then.findings, then),
             "new": json_report.findings(new_findings(now, then), then),
         }
-    return concluded(result, verdict, output, lambda: json_report.document(now, then))
+    return concluded(result, verdict, output, lambda: json_report.document(now, then, threads))
 
 
 def concluded(

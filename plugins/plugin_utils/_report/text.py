@@ -7,20 +7,18 @@ from __future__ import annotations
 
 import typing as t
 
-from .._model.flavor import NO_IMAGE
 from .._rules.audit import new_findings
-from . import rendering
+from . import emulator_report, rendering
 from .cpu_map import WIDTH
 from .grouping import grouped
 from .json_report import kind, verdict
 from .naming import compact
 
 if t.TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from .._nova.outcome import Outcome
     from .._rules.audit import Audit
-    from .._rules.rule import FlavorCase
 
 _ROWS = 60
 """Rows of the table from which on equal ones are folded."""
@@ -28,8 +26,13 @@ _FLAVORS = 32
 """Columns that names of flavors may take in the table."""
 
 
-def report(now: Audit, then: Audit | None = None, width: int = WIDTH) -> str:
-    """Write the report: verdict, hosts, table, findings, and what a target release changes."""
+def report(
+    now: Audit,
+    then: Audit | None = None,
+    width: int = WIDTH,
+    threads: Sequence[emulator_report.Row] = (),
+) -> str:
+    """Write the report: verdict, hosts, table, threads, findings, what a target release changes."""
     return rendering.render(
         "report.txt.j2",
         verdict=verdict(now, then),
@@ -37,6 +40,7 @@ def report(now: Audit, then: Audit | None = None, width: int = WIDTH) -> str:
         audit=now,
         hosts=_hosts(now),
         table=_Table(now, width) if now.rows else None,
+        threads=emulator_report.shown(threads, [label(index) for index in range(len(now.hosts))]),
         groups=grouped(now.findings),
         target=then.scheduler.release if then else "",
         changes=list(_changes(now, then)) if then else [],
@@ -90,7 +94,7 @@ class _Table:
         rows: list[tuple[str, tuple[str, ...]]] = []
         for case in audit.rows:
             cells = tuple(map(self._cell, case.outcomes))
-            rows.append((_name(case), cells))
+            rows.append((emulator_report.named(case), cells))
         if len(rows) > _ROWS:
             rows = _folded(rows)
         first = min(
@@ -135,25 +139,21 @@ class _Table:
         return f"{outcome.stage} [{number}]"
 
 
-def _name(case: FlavorCase) -> str:
-    return case.flavor.name + ("" if case.image is NO_IMAGE else f" + {case.image.name}")
-
-
 def _changes(now: Audit, then: Audit) -> Iterator[tuple[str, str, str, str]]:
     """List where the target release boots what is refused now, or the other way round."""
     known = {
-        (_name(case), host.host.name): outcome
+        (emulator_report.named(case), host.host.name): outcome
         for case in now.rows
         for host, outcome in zip(case.hosts, case.outcomes, strict=True)
     }
     for case in then.rows:
         found: dict[tuple[str, str], list[str]] = {}
         for host, outcome in zip(case.hosts, case.outcomes, strict=True):
-            before = known.get((_name(case), host.host.name))
+            before = known.get((emulator_report.named(case), host.host.name))
             if before is not None and _short(before) != _short(outcome):
                 found.setdefault((_short(before), _short(outcome)), []).extend(host.names)
         for (before_text, after_text), names in found.items():
-            yield _name(case), compact(names), before_text, after_text
+            yield emulator_report.named(case), compact(names), before_text, after_text
 
 
 def _short(outcome: Outcome) -> str:

@@ -90,7 +90,7 @@ NOTHING = "nothing"
             [],
             Phase.LEGACY,
             "move to cpu_shared_set and cpu_dedicated_set, which upgrade_plan and render_config "
-            "work out (against plain halves: HC-67)",
+            "work out (against plain halves: HC-08)",
         ),
         (
             examples.a_host(),

@@ -82,7 +82,7 @@ def test_the_legacy_phase_isolates_nothing() -> None:
             {"faults": (OptionFault("file_backed_memory", "x", "a number"),)},
             "HC-62 ",
         ),
-        (Wish(shared_cores=1), {"isolation": Isolation(domain=ISOLATED)}, "HC-67 "),
+        (Wish(shared_cores=1), {"isolation": Isolation(domain=ISOLATED)}, "HC-08 "),
         (Wish(housekeeping_cores=9), {}, "cell 0: 9 cores are wished"),
         (
             ExplicitSets("1,17", "2-7,18-23"),

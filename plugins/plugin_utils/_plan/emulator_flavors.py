@@ -1,0 +1,331 @@
+# Copyright (c) Pinguard contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Emulator threads by flavor: where they run today, and what the flavor can say to move them.
+
+All of it for one guest of the flavor on an empty host: one possible placement.
+
+Source: ``nova/virt/hardware.py``, ``get_emulator_thread_policy_constraint``;
+``nova/virt/libvirt/driver.py``, ``_get_guest_numa_config``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ...module_utils._read.cpu_list import mask, to_text
+from .._nova import compute, schedule
+from .._nova.errors import NovaError
+from .._nova.guest_xml import places_of, predict
+from .._nova.resident import Resident
+from .._rules import flavors, hosts
+from .._rules.cases import host_case
+from .._rules.host_sets import first_cores, halves, pinned_cpus, snippet, whole_cores
+from .emulator import realtime_cpus
+
+if t.TYPE_CHECKING:
+    from .._model.config import HostConfig
+    from .._model.flavor import Flavor
+    from .._model.guest import Guest
+    from .._model.guest_xml import GuestXml
+    from .._nova.outcome import Outcome
+    from .._nova.schedule import Asked, HostView
+    from .._rules.rule import FlavorCase, HostCase
+
+KEY = "hw:emulator_threads_policy"
+
+POLICIES = ("share", "isolate")
+"""The policies in the order in which they are proposed: what costs no PCPU comes first."""
+
+MOST_GUESTS = 512
+"""Guests after which counting ends."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Place:
+    """Where the threads of one guest of a flavor run on an empty host."""
+
+    xml: GuestXml
+    emulator: int
+    """CPUs of the emulator threads (bitmask)."""
+    kind: str
+    """What these CPUs are, in a few words."""
+    realtime: dict[int, int]
+    """Realtime vCPU to its host CPU."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Option:
+    """One change of a flavor, on one class of hosts."""
+
+    policy: str
+    command: str
+    """Sets the policy."""
+    conf: str
+    """What ``nova.conf`` of the hosts must say first; "" for nothing."""
+    now: GuestXml | None
+    """The XML today; None where the flavor does not boot."""
+    then: GuestXml | None
+    """The XML with the change; None where it does not boot then."""
+    refusal: str
+    """Why it does not boot then: stage and reason."""
+    resource: str
+    """The class that Placement allocates its vCPUs from: PCPU, or VCPU by the fallback query."""
+    cost: int
+    """How much more of it a guest is allocated than today."""
+    fits_now: int
+    fits_then: int
+    """Guests of the flavor that an empty host takes."""
+    notes: tuple[str, ...] = ()
+
+
+def in_question(case: FlavorCase) -> bool:
+    """Say whether it matters where the emulator threads of a flavor run: realtime, or a policy."""
+    return flavors.realtime(case) or (flavors.pinned(case) and bool(case.spec(KEY)))
+
+
+def place(case: FlavorCase, index: int) -> Place | None:
+    """Tell where the threads run on the class of hosts at ``index``; None where none boots."""
+    host, outcome = case.hosts[index], case.outcomes[index]
+    xml = _xml(case.flavor, case, host, case.guest, outcome)
+    if xml is None or xml.emulator is None:
+        return None
+    return Place(
+        xml,
+        xml.emulator,
+        kind(case, host, xml),
+        {vcpu: cpu for vcpu, cpu in sorted(xml.pins.items()) if xml.realtime >> vcpu & 1},
+    )
+
+
+def flavor_options(case: FlavorCase) -> dict[int, tuple[Option, ...]]:
+    """Propose policies for a realtime flavor without one, by the place of the class of hosts.
+
+    A class on which the flavor boots neither today nor with a change has none.
+    """
+    if not flavors.realtime(case) or case.spec(KEY):
+        return {}
+    made = {
+        policy: dataclasses.replace(
+            case.flavor, extra_specs={**case.flavor.extra_specs, KEY: policy}
+        )
+        for policy in POLICIES
+    }
+    asked = {
+        policy: schedule.ask(flavor, case.image, case.scheduler) for policy, flavor in made.items()
+    }
+    today = schedule.ask(case.flavor, case.image, case.scheduler)
+    found: dict[int, tuple[Option, ...]] = {}
+    for index, host in enumerate(case.hosts):
+        if host.fault:
+            continue
+        empty = _emptied(host)
+        outcome = schedule.settle(today, empty.view, case.scheduler)
+        now = _xml(case.flavor, case, empty, today.guest, outcome)
+        room = _room(today, empty.view, case) if outcome.boots else 0
+        options = tuple(
+            _option(policy, case, empty, asked[policy], _Today(outcome, now, room))
+            for policy in POLICIES
+        )
+        if now or any(option.then for option in options):
+            found[index] = options
+    return found
+
+
+class _Today(t.NamedTuple):
+    outcome: Outcome
+    xml: GuestXml | None
+    room: int
+
+
+def _option(policy: str, case: FlavorCase, host: HostCase, asked: Asked, now: _Today) -> Option:
+    conf, then_host = "", host
+    notes: list[str] = []
+    if policy == "share" and not host.host.config.cpu_shared_set:
+        config, conf, notes = with_shared_set(host, now.xml.host_cells if now.xml else 0)
+        then_host = host_case(dataclasses.replace(host.host, config=config), host.names)
+    outcome = schedule.settle(asked, then_host.view, case.scheduler)
+    then = _xml(asked.flavor, case, then_host, asked.guest, outcome)
+    if then:
+        notes += _traps(policy, then_host, then, outcome)
+    if then_host is not host:
+        notes.append(_without_set(host))
+    room = _room(asked, then_host.view, case) if outcome.boots else 0
+    return Option(
+        policy,
+        flavors.set_command(case, {KEY: policy}),
+        conf,
+        now.xml,
+        then,
+        _refusal(outcome, then),
+        "VCPU" if outcome.query == "fallback" else "PCPU",
+        _cpus(outcome) - _cpus(now.outcome) if now.outcome.boots and outcome.boots else 0,
+        now.room,
+        room,
+        tuple(notes),
+    )
+
+
+def _refusal(outcome: Outcome, then: GuestXml | None) -> str:
+    if not outcome.boots:
+        return f"{outcome.stage}: {outcome.reason}"
+    return "" if then else "driver: no XML can be written"
+
+
+def _cpus(outcome: Outcome) -> int:
+    return outcome.allocation.get("PCPU", 0) + outcome.allocation.get("VCPU", 0)
+
+
+def _xml(
+    flavor: Flavor, case: FlavorCase, host: HostCase, guest: Guest | None, outcome: Outcome
+) -> GuestXml | None:
+    if not outcome.boots:
+        return None
+    try:
+        return predict(
+            flavor,
+            case.image,
+            guest,
+            places_of(outcome.fitted),
+            host.host,
+            host.release,
+            outcome.fitted,
+            host.cells,
+        )
+    except NovaError:
+        return None
+
+
+def kind(case: FlavorCase, host: HostCase, xml: GuestXml) -> str:
+    """Say in a few words what the CPUs of the emulator threads are."""
+    policy = case.guest.emulator_threads_policy if case.guest else None
+    if policy == "isolate":
+        return "a CPU of its own"
+    if policy == "share" and host.host.config.cpu_shared_set:
+        return "cpu_shared_set"
+    ordinary = mask(vcpu for vcpu in xml.vcpu_pins if not xml.realtime >> vcpu & 1)
+    if not xml.realtime:
+        return "CPUs of all its vCPUs"
+    return f"CPUs of vCPU {to_text(ordinary)}" if ordinary else "no vCPU is without realtime"
+
+
+def _emptied(host: HostCase) -> HostCase:
+    if not host.host.usage and not host.host.allocated:
+        return host
+    return host_case(dataclasses.replace(host.host, usage=(), allocated={}), host.names)
+
+
+def _room(asked: Asked, seen: HostView, case: FlavorCase) -> int:
+    """Count the guests that a host takes until one is refused."""
+    for count in range(MOST_GUESTS):
+        outcome = schedule.settle(asked, seen, case.scheduler)
+        if not outcome.boots:
+            return count
+        new = Resident(
+            str(count), asked.flavor, asked.image, asked.guest, outcome.fitted, outcome.allocation
+        )
+        entered = compute.enter(compute.allocated(seen, outcome.allocation), new)
+        if entered.refusal:
+            return count
+        seen = entered.seen
+    return MOST_GUESTS
+
+
+def _traps(policy: str, host: HostCase, then: GuestXml, outcome: Outcome) -> list[str]:
+    """Say what is to be known of a change that boots."""
+    topology, emulator = host.host.topology, then.emulator or 0
+    if policy == "isolate":
+        beside = whole_cores(topology, mask(outcome.reserved)) & realtime_cpus(then)
+        if not beside:
+            return []
+        told = (
+            f"CPU {to_text(emulator)} is the thread sibling of the realtime CPU {to_text(beside)}: "
+            "an even number of vCPUs, or hosts without SMT"
+        )
+        return [told]
+    near, found = _near(host, then.host_cells), []
+    if emulator & ~near:
+        found.append(
+            f"share takes all of cpu_shared_set, also CPU {to_text(emulator & ~near)} in cells "
+            "that the guest is not in"
+        )
+    if emulator & hosts.isolated(host):
+        found.append(
+            f"CPU {to_text(emulator & hosts.isolated(host))} of cpu_shared_set is isolated: the "
+            "kernel balances nothing there"
+        )
+    beside = whole_cores(topology, realtime_cpus(then)) & emulator
+    if beside:
+        found.append(f"CPU {to_text(beside)} of cpu_shared_set shares a core with a realtime vCPU")
+    if host.sets and not host.sets.legacy:
+        found.append("floating guests run on cpu_shared_set too")
+    return found
+
+
+def _without_set(host: HostCase) -> str:
+    if host.release.literal_realtime_mask:
+        return "without cpu_shared_set realtime guests with share fail to build on the host"
+    return "without cpu_shared_set share changes nothing"
+
+
+def with_shared_set(host: HostCase, cells: int) -> tuple[HostConfig, str, list[str]]:
+    """Give a host a ``cpu_shared_set``: its options then, as a snippet, and what is to be known.
+
+    Whole cores that the kernel does not isolate and nobody is pinned to are taken, one of each
+    cell, not CPU 0's where there is another; ``cells`` are the guest's host cells (bitmask), which
+    are to have one. Where no such core is left, the dedicated CPUs give one up.
+    """
+    config, topology = host.host.config, host.host.topology
+    kept = hosts.isolated(host) | host.host.data_path_cpus
+    pinnable = hosts.pinnable(host) if hosts.read_options(host) else 0
+    free = topology.online & ~pinnable & ~kept
+    near = _near(host, cells)
+    chosen = _cores(host, free)
+    if pinnable and chosen:
+        notes = [] if chosen & near or not near else ["no free core is in the guest's host cell"]
+        if whole_cores(topology, 1) & chosen:
+            notes.append("the host's own tasks run there too, for want of another free core")
+        if not config.vcpu_pin_set:
+            notes.append("the host then has VCPU too: floating guests can land on it")
+        changed = dataclasses.replace(config, cpu_shared_set=to_text(chosen))
+        return changed, snippet(cpu_shared_set=chosen), notes
+    if not host.release.dedicated_set:
+        return config, "", ["no core of the host is free for cpu_shared_set"]
+    if config.cpu_dedicated_set:
+        among = pinnable & ~pinned_cpus(host)
+        shared = _cores(host, among & ~kept) or _cores(host, among & near) or _cores(host, among)
+        dedicated = pinnable & ~shared
+        notes = [f"CPU {to_text(shared)} is dedicated no more: the host has fewer PCPU"]
+    else:
+        among = (pinnable or topology.online) & ~host.host.data_path_cpus
+        shared, dedicated = halves(topology, among, pinned_cpus(host))
+        notes = ["floating guests keep to cpu_shared_set then, and pinned ones are PCPU"]
+    if not shared:
+        return config, "", ["no core of the host is free for cpu_shared_set"]
+    changed = dataclasses.replace(
+        config,
+        vcpu_pin_set=None,
+        reserved_host_cpus=0,
+        cpu_shared_set=to_text(shared),
+        cpu_dedicated_set=to_text(dedicated),
+    )
+    return changed, snippet(cpu_shared_set=shared, cpu_dedicated_set=dedicated), notes
+
+
+def _near(host: HostCase, cells: int) -> int:
+    found = 0
+    for cell in host.host.topology.cells:
+        if cells >> cell.id & 1:
+            found |= cell.cpuset
+    return found
+
+
+def _cores(host: HostCase, among: int) -> int:
+    """Take a whole core of each cell, that of CPU 0 only where the cell has no other."""
+    topology = host.host.topology
+    found = first_cores(topology, among & ~whole_cores(topology, 1))
+    for cell in topology.cells:
+        if not found & cell.cpuset:
+            found |= first_cores(topology, among & cell.cpuset)
+    return found
