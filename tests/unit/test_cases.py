@@ -7,7 +7,8 @@
 the severity with which they must be found, ``silent`` lists rules that must not be, ``verdict`` is
 ``error`` (at least one error), ``warning`` (warnings at most) or ``ok`` (neither). ``servers`` are
 on their hosts before these are restarted from the options ``before`` to those of ``nova_conf``;
-``spared`` lists servers that no finding may name.
+``spared`` lists servers that no finding may name. ``domains`` run on hosts with the options of
+``nova_conf``; ``finds`` lists the codes of all that is found in one.
 """
 
 from __future__ import annotations
@@ -26,17 +27,26 @@ from ansible_collections.pinguard.nova.plugins.module_utils._read.cpu_list impor
     ids,
     parse_hex,
     parse_nova,
+    size,
     to_text,
 )
 from ansible_collections.pinguard.nova.plugins.module_utils._read.errors import InputError
 from ansible_collections.pinguard.nova.plugins.module_utils._read.files import Tree
 from ansible_collections.pinguard.nova.plugins.plugin_utils._model import documents
-from ansible_collections.pinguard.nova.plugins.plugin_utils._model.flavor import NO_IMAGE
-from ansible_collections.pinguard.nova.plugins.plugin_utils._model.host import Fleet, Scheduler
+from ansible_collections.pinguard.nova.plugins.plugin_utils._model.domain import Domain, Metadata
+from ansible_collections.pinguard.nova.plugins.plugin_utils._model.flavor import NO_IMAGE, Flavor
+from ansible_collections.pinguard.nova.plugins.plugin_utils._model.host import (
+    CellUsage,
+    Fleet,
+    HostClass,
+    Scheduler,
+)
+from ansible_collections.pinguard.nova.plugins.plugin_utils._model.server import CellPlace
 from ansible_collections.pinguard.nova.plugins.plugin_utils._model.wish import explicit_sets, wish
 from ansible_collections.pinguard.nova.plugins.plugin_utils._nova import (
     constraints,
     extra_specs,
+    guest_xml,
     inventory,
     request,
     startup,
@@ -55,11 +65,13 @@ from ansible_collections.pinguard.nova.plugins.plugin_utils._plan.readiness impo
 from ansible_collections.pinguard.nova.plugins.plugin_utils._plan.repair import audit_allocations
 from ansible_collections.pinguard.nova.plugins.plugin_utils._render.contents import removed
 from ansible_collections.pinguard.nova.plugins.plugin_utils._render.deployers import render
-from ansible_collections.pinguard.nova.plugins.plugin_utils._rules.audit import audit
+from ansible_collections.pinguard.nova.plugins.plugin_utils._rules import guests
+from ansible_collections.pinguard.nova.plugins.plugin_utils._rules.audit import audit, findings
 from ansible_collections.pinguard.nova.plugins.plugin_utils._rules.host_sets import whole_cores
 
 if t.TYPE_CHECKING:
-    from ansible_collections.pinguard.nova.plugins.plugin_utils._model.flavor import Flavor
+    from collections.abc import Iterator
+
     from ansible_collections.pinguard.nova.plugins.plugin_utils._model.host import Host
     from ansible_collections.pinguard.nova.plugins.plugin_utils._rules.rule import Finding
 
@@ -351,6 +363,63 @@ def test_every_host_can_be_told_what_to_become(given: Data, tmp_path: pathlib.Pa
     assert cpus == whole_cores(topology, cpus) & topology.online
 
 
+def domains(case: Data, given: Fleet) -> Iterator[Domain]:
+    """Make the domains of a case; what it does not tell of their XML is as Nova writes it."""
+    hosts = {name: each.host for each in given.classes for name in each.names}
+    for name, told in case.get("domains", {}).items():
+        on = hosts[told["host"]]
+        nova = release(on.release, host=True)
+        pins = {int(vcpu): parse_nova(cpus) for vcpu, cpus in told.get("vcpupin", {}).items()}
+        pinned = bool(pins) and all(size(cpus) == 1 for cpus in pins.values())
+        specs = told.get("flavor_specs", {"hw:cpu_policy": "dedicated"} if pinned else {})
+        flavor = Flavor(name, told["vcpus"], 1024, specs)
+        emulator = parse_nova(told.get("emulatorpin") or "")
+        guest = constraints.guest(flavor, NO_IMAGE, nova)
+        places = []
+        for index, cell in enumerate(guest.cells if guest else ()):
+            own = {vcpu: pins[vcpu].bit_length() - 1 for vcpu in ids(cell.pcpuset)}
+            cells = on.topology.cells
+            (seat,) = {
+                each.id for each in cells if any(each.cpuset >> cpu & 1 for cpu in own.values())
+            }
+            isolates = guest and guest.emulator_threads_policy == "isolate"
+            places.append(CellPlace(seat, own, emulator if isolates and not index else 0))
+        written = guest_xml.predict(flavor, NO_IMAGE, guest, tuple(places), on, nova)
+        live = dataclasses.replace(
+            written,
+            cpuset=parse_nova(told["vcpu_cpuset"]) if told.get("vcpu_cpuset") else written.cpuset,
+            vcpu_pins=pins or written.vcpu_pins,
+            emulator=emulator or written.emulator,
+        )
+        bare = dataclasses.replace(flavor, extra_specs={})
+        yield Domain(
+            identity(name),
+            name,
+            told["host"],
+            running=True,
+            live=live,
+            nova=Metadata(nova.name, nova.name, name, name, bare),
+            flavor=flavor if "flavor_specs" in told else None,
+        )
+
+
+def guest_findings(case: Data, given: Fleet) -> list[Finding]:
+    """Audit the domains of a case."""
+    own = [*domains(case, given)]
+    return [
+        *(
+            finding
+            for each in guests.guest_cases(given, own)
+            for finding in findings(each, f"guest {each.domain.id}")
+        ),
+        *(
+            finding
+            for each in guests.host_guests_cases(given, own)
+            for finding in findings(each, f"host {each.name}")
+        ),
+    ]
+
+
 def identity(name: str) -> str:
     return str(uuid.uuid5(uuid.NAMESPACE_DNS, name))
 
@@ -372,6 +441,16 @@ def servers(case: Data) -> Data:
         for name, given in case.get("servers", {}).items()
     ]
     return {"format": 1, "servers": entries, "allocations": case.get("allocations", [])}
+
+
+def recorded(each: HostClass, case: Data) -> HostClass:
+    """Add Nova's record of the pinned CPUs of a host, by its cells."""
+    pinned = case["hosts"][each.host.name].get("pinned_cpus", {})
+    usage = tuple(
+        CellUsage(cell, cpus, size(cpus))
+        for cell, cpus in ((cell, parse_nova(text)) for cell, text in pinned.items())
+    )
+    return dataclasses.replace(each, host=dataclasses.replace(each.host, usage=usage))
 
 
 def fleet(case: Data, folder: pathlib.Path, options: str = "nova_conf") -> Fleet:
@@ -397,7 +476,7 @@ def fleet(case: Data, folder: pathlib.Path, options: str = "nova_conf") -> Fleet
     ]
     return Fleet(
         Scheduler(control),
-        documents.classes(named, control) if named else (),
+        tuple(recorded(each, case) for each in documents.classes(named, control)) if named else (),
         tuple(flavors(case).values()) if case.get("flavors") else (),
         documents.images({"format": 1, "images": images}) if images else (),
         *documents.servers(servers(case), (), ()),
@@ -416,6 +495,7 @@ def found(case: Data, folder: pathlib.Path) -> list[Finding]:
     due = [name for name, given in case.get("hosts", {}).items() if "before" in given]
     return [
         *audit(fleet(case, folder)).findings,
+        *guest_findings(case, fleet(case, folder)),
         *(damage.finding for damage in audit_allocations(fleet(case, folder, "before")).damages),
         *(finding for each in restarts(case, folder, *due) for finding in each.findings),
     ]
@@ -424,16 +504,19 @@ def found(case: Data, folder: pathlib.Path) -> list[Finding]:
 def test_findings(case: Data, tmp_path: pathlib.Path) -> None:
     if not case.get("hosts") and not case.get("flavors"):
         pytest.skip("the case is about grammar alone")
-    findings = found(case, tmp_path)
+    everything = found(case, tmp_path)
     severities: dict[str, set[str]] = {}
-    for finding in findings:
+    for finding in everything:
         severities.setdefault(finding.code, set()).add(finding.severity.value)
     for code, severity in case["fire"].items():
         assert severity in severities.get(code, set()), (code, severity, severities)
     assert not set(case["silent"]) & set(severities), severities
     for name in case.get("spared", ()):
-        told = [finding.as_dict() for finding in findings]
+        told = [finding.as_dict() for finding in everything]
         assert not [each for each in told if identity(name) in each["what"] + each["subject"]]
+    for name, told in case.get("domains", {}).items():
+        subject = f"guest {identity(name)}"
+        assert [each.code for each in everything if each.subject == subject] == told["finds"], name
     worst = {severity for each in severities.values() for severity in each}
     verdict = "error" if "error" in worst else "warning" if "warning" in worst else "ok"
-    assert verdict == case["verdict"], [finding.as_dict() for finding in findings]
+    assert verdict == case["verdict"], [finding.as_dict() for finding in everything]

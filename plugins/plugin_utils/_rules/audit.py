@@ -23,7 +23,9 @@ from .rule import (
     Finding,
     FlavorCase,
     FleetCase,
+    GuestCase,
     HostCase,
+    HostGuestsCase,
     RestartCase,
     ServerCase,
     Severity,
@@ -239,6 +241,11 @@ def _finding(
         names = names or (case.host.name,)
     elif isinstance(case, AllocationCase):
         names = names or (case.allocation.host,)
+    elif isinstance(case, GuestCase):
+        names = names or (case.domain.host,)
+        where = where or case.domain.where
+    elif isinstance(case, HostGuestsCase):
+        names = names or (case.name,)
     return Finding(
         rule.code,
         detail.severity or rule.severity,

@@ -8,17 +8,34 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ...module_utils._read.cpu_list import mask, parse_nova
+from ...module_utils._read.cpu_list import ids, mask, parse_nova
 from .._model.config import HostConfig
+from .._model.domain import Domain, Metadata, Thread
 from .._model.flavor import NO_IMAGE, Flavor, Image
-from .._model.host import Fleet, Host, Scheduler
+from .._model.host import Fleet, Host, HostClass, Scheduler
 from .._model.server import Allocation, CellPlace, Server
 from .._model.topology import Cpu, NumaCell, PagePool, Topology
+from .._nova import constraints, guest_xml
 from .._nova.cloud import Cloud
 from .._nova.releases import release as release_of
 from .cases import flavor_case, host_case, restart_case
-from .rule import AllocationCase, FlavorCase, FleetCase, HostCase, RestartCase, ServerCase
+from .guests import guest_cases, host_guests_cases
+from .rule import (
+    AllocationCase,
+    FlavorCase,
+    FleetCase,
+    GuestCase,
+    HostCase,
+    HostGuestsCase,
+    RestartCase,
+    ServerCase,
+)
 from .servers import allocation_cases, server_cases
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .._model.guest_xml import GuestXml
 
 NEWEST = "34.0.0"
 
@@ -77,8 +94,19 @@ def new_style(**other: t.Any) -> HostCase:
 def no_smt(**other: t.Any) -> HostCase:
     """Make a host without SMT and with both sets."""
     return a_host(
-        topology(threads=1), **{"cpu_shared_set": "0,8", "cpu_dedicated_set": "1-7,9-15", **other}
+        **{
+            "machine": topology(threads=1),
+            "cpu_shared_set": "0,8",
+            "cpu_dedicated_set": "1-7,9-15",
+            **other,
+        }
     )
+
+
+def isolating(**other: t.Any) -> HostCase:
+    """Make the same with all CPUs isolated but the first of each cell."""
+    machine = dataclasses.replace(topology(threads=1), isolated=parse_nova("1-7,9-15"))
+    return no_smt(machine=machine, **other)
 
 
 def legacy(**other: t.Any) -> HostCase:
@@ -157,4 +185,118 @@ def a_stray(host: HostCase, resources: dict[str, int], *elsewhere: Server) -> Al
     cloud = Cloud(scheduler)
     cloud.settle_in(host.host, (), (stray,))
     (case,) = allocation_cases(cloud, Fleet(scheduler, servers=elsewhere, allocations=(stray,)))
+    return case
+
+
+def a_domain(
+    host: HostCase,
+    *pins: int,
+    number: int = 1,
+    vcpus: int = 2,
+    release: str = "",
+    reserved: str = "",
+    cells: tuple[int, ...] = (0,),
+    page_size_kb: int | None = None,
+    xml: dict[str, t.Any] | None = None,
+    persistent: dict[str, t.Any] | None = None,
+    moved: dict[str, t.Any] | None = None,
+    hw: dict[str, str] | None = None,
+    **other: t.Any,
+) -> Domain:
+    """Make a running domain as Nova defines it, with every thread where it should be.
+
+    ``pins`` are shared out evenly to ``cells`` of the host; a domain without any floats. ``xml``
+    changes fields of its XML, ``persistent`` those of the persistent one alone, ``moved`` fields of
+    threads by their names, ``other`` fields of the domain; ``hw`` are extra specs without ``hw:``.
+    """
+    specs = {f"hw:{key}": value for key, value in (hw or {}).items()}
+    if pins:
+        specs.setdefault("hw:cpu_policy", "dedicated")
+    if len(cells) > 1:
+        specs.setdefault("hw:numa_nodes", str(len(cells)))
+    flavor = Flavor("example", len(pins) or vcpus, 1024, specs)
+    name = release or host.release.name
+    nova = release_of(name)
+    guest = constraints.guest(flavor, NO_IMAGE, nova)
+    places = (
+        tuple(
+            CellPlace(
+                cells[index],
+                {vcpu: pins[vcpu] for vcpu in ids(each.pcpuset)},
+                0 if index else parse_nova(reserved),
+                page_size_kb,
+            )
+            for index, each in enumerate(guest.cells)
+        )
+        if guest
+        else ()
+    )
+    written = guest_xml.predict(flavor, NO_IMAGE, guest, places, host.host, nova)
+    live = dataclasses.replace(written, **(xml or {}))
+    threads = tuple(
+        dataclasses.replace(thread, **(moved or {}).get(thread.name, {}))
+        for thread in _threads(live, host.host.topology.online, 1000 * number)
+    )
+    return Domain(
+        **{
+            "id": f"{number:0>8}-0000-4000-8000-000000000000",
+            "name": f"instance-{number:08x}",
+            "host": host.host.name,
+            "running": True,
+            "live": live,
+            "persistent": dataclasses.replace(live, **(persistent or {})),
+            "nova": Metadata(name, name, f"vm-{number}", "example"),
+            "flavor": flavor,
+            "image": NO_IMAGE,
+            "threads": threads,
+            **other,
+        }
+    )
+
+
+def _threads(xml: GuestXml, online: int, first: int) -> Iterator[Thread]:
+    """Give the threads of a domain that libvirt has just started."""
+    anywhere = xml.cpuset or online
+    emulator = xml.emulator or anywhere
+    main = xml.emulator_scheduling
+    yield Thread(
+        first,
+        "qemu-kvm",
+        "emulator",
+        None,
+        emulator,
+        main.policy if main else "other",
+        (main.priority if main else 0) or 0,
+        main=True,
+    )
+    yield Thread(first + 1, "call_rcu", "emulator", None, emulator, "other")
+    for thread in range(1, xml.iothreads + 1):
+        cpus = xml.iothread_pins.get(thread, anywhere)
+        yield Thread(first + 1 + thread, f"IO iothread{thread}", "iothread", thread, cpus, "other")
+    for vcpu in range(xml.vcpus):
+        scheduling = xml.vcpu_scheduling.get(vcpu)
+        yield Thread(
+            first + 100 + vcpu,
+            f"CPU {vcpu}/KVM",
+            "vcpu",
+            vcpu,
+            xml.vcpu_pins.get(vcpu, anywhere),
+            scheduling.policy if scheduling else "other",
+            (scheduling.priority if scheduling else 0) or 0,
+        )
+    yield Thread(first + 500, f"vhost-{first}", "vhost", None, emulator, "other")
+
+
+def a_guest_case(host: HostCase, *domains: Domain, servers: tuple[Server, ...] = ()) -> GuestCase:
+    """Look at the first of a host's domains."""
+    fleet = Fleet(Scheduler(NEWEST), (HostClass(host.host, host.names),), servers=servers)
+    return next(guest_cases(fleet, domains))
+
+
+def a_guests_case(
+    host: HostCase, *domains: Domain, servers: tuple[Server, ...] = ()
+) -> HostGuestsCase:
+    """Look at a host with all its domains."""
+    fleet = Fleet(Scheduler(NEWEST), (HostClass(host.host, host.names),), servers=servers)
+    (case,) = host_guests_cases(fleet, domains)
     return case

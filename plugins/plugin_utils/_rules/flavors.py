@@ -10,7 +10,7 @@ import shlex
 import typing as t
 
 from ...module_utils._read.cpu_list import CpuListError, parse_nova
-from .._nova import constraints
+from .._nova import constraints, image_properties
 
 if t.TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,6 +60,14 @@ def isolates(case: FlavorCase | Asked) -> bool:
 def realtime(case: FlavorCase) -> bool:
     """Say whether the flavor switches realtime on."""
     return constraints.realtime_on(case.flavor)
+
+
+def locks_memory(case: FlavorCase) -> bool:
+    """Say whether Nova locks the guest's memory: it is realtime, or flavor or image wish it."""
+    if case.refusal:
+        return False
+    properties = image_properties.read(case.image, case.release)
+    return realtime(case) or constraints.locked_memory(case.flavor, properties, case.release)
 
 
 def realtime_mask(case: FlavorCase) -> str | None:

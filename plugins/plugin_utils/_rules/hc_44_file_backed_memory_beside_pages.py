@@ -22,13 +22,8 @@ if t.TYPE_CHECKING:
 
 
 def _check(case: FleetCase) -> Iterator[Detail]:
-    for host, landing in host_sets.served(case):
+    for host, paged in host_sets.failing(case, "MemoryPagesUnsupported"):
         backed = host.host.config.file_backed_memory
-        paged = tuple(
-            flavor
-            for flavor in landing
-            if flavor.guest and any(cell.page_size_kb for cell in flavor.guest.cells)
-        )
         if backed and paged:
             yield Detail(
                 f"{host.host.name} has file_backed_memory = {backed} MiB and takes "

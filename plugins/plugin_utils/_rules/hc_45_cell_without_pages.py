@@ -4,9 +4,9 @@
 """A realtime host has too few large pages in a cell.
 
 Pages are counted by cell: those of another cell do not help, and pages made at run time often come
-out unevenly. The rule looks at hosts whose kernel isolates CPUs for guests or that have large pages
-somewhere, at cells with CPUs enough for the guest, and at the pages that guests may have at all,
-in use or not.
+out unevenly. The rule looks at realtime hosts and, where nobody told the intent, at those whose
+kernel isolates CPUs for guests or that have large pages somewhere; at cells with CPUs enough for
+the guest, and at the pages that guests may have at all, in use or not.
 
 Source: ``nova/virt/hardware.py``, ``_numa_cell_supports_pagesize_request``.
 """
@@ -40,6 +40,8 @@ def _check(case: FleetCase) -> Iterator[Detail]:
 
 
 def _realtime(case: HostCase, cells: tuple[HostCell, ...]) -> bool:
+    if case.host.intent or hosts.realtime(case):
+        return hosts.realtime(case)
     isolated = hosts.isolated(case) & hosts.pinnable(case)
     return bool(isolated) or any(
         pool.size_kb > cell.small_page_kb and pool.total > pool.reserved

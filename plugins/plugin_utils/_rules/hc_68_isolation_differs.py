@@ -4,7 +4,8 @@
 """Pinned CPUs and isolated CPUs differ.
 
 Guests of one flavor then run undisturbed or beside the host's own tasks, as luck has it; a thread
-that is not isolated disturbs its sibling that is. Isolated CPUs in no set do nothing for guests.
+that is not isolated disturbs its sibling that is. HC-09 speaks of realtime hosts that isolate none,
+HC-10 of isolated CPUs in no set.
 
 Source: kernel ``Documentation/admin-guide/kernel-parameters.txt``, ``isolcpus``.
 """
@@ -38,15 +39,6 @@ def _check(case: HostCase) -> Iterator[Detail]:
             "host tasks run on them, beside guests that count on isolation",
             f"isolcpus={to_text(isolated | loose)} on the kernel's command line",
             case.host.config.where("vcpu_pin_set" if case.sets.legacy else "cpu_dedicated_set"),
-        )
-    idle = isolated & ~(case.sets.shared | case.sets.dedicated | case.host.data_path_cpus)
-    if idle and not case.sets.legacy:
-        yield Detail(
-            f"isolated CPUs {to_text(idle)} are in no set",
-            "neither guests nor the kernel's scheduler use them; fine for a data path",
-            "add them to cpu_dedicated_set, or tell of the data path in data_path_cpus",
-            "kernel command line",
-            Severity.INFO,
         )
 
 

@@ -91,7 +91,26 @@ def powers_off(case: HostCase) -> bool:
     )
 
 
+def sets_governor(case: HostCase) -> bool:
+    """Say whether nova-compute sets the frequency governor of dedicated CPUs."""
+    config = case.host.config
+    return (
+        case.release.power_management
+        and config.cpu_power_management
+        and config.cpu_power_management_strategy == "governor"
+    )
+
+
 def served(case: FleetCase) -> Iterator[tuple[HostCase, tuple[FlavorCase, ...]]]:
     """List each host with the flavors that boot on it."""
     for index, host in enumerate(case.hosts):
         yield host, tuple(flavor for flavor in case.flavors if flavor.outcomes[index].boots)
+
+
+def failing(case: FleetCase, error: str) -> Iterator[tuple[HostCase, tuple[FlavorCase, ...]]]:
+    """List each host with the flavors whose boot there ends with the exception ``error``."""
+    for index, host in enumerate(case.hosts):
+        yield (
+            host,
+            tuple(flavor for flavor in case.flavors if flavor.outcomes[index].error == error),
+        )

@@ -8,9 +8,12 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils._read.cpu_list import CpuListError, parse_nova
-from . import flavors
+from . import flavors, host_sets
 
 if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .._model.host import Host
     from .rule import FlavorCase, FleetCase, HostCase
 
 CPU_OPTIONS = ("vcpu_pin_set", "cpu_shared_set", "cpu_dedicated_set")
@@ -46,8 +49,64 @@ def pinnable(case: HostCase) -> int:
 
 def isolated(case: HostCase) -> int:
     """List the CPUs that the kernel keeps its scheduler off (bitmask)."""
-    told = case.host.isolation
-    return (case.host.topology.isolated or 0) | ((told.domain if told else None) or 0)
+    return isolated_on(case.host)
+
+
+def isolated_on(host: Host) -> int:
+    """List the same of a host alone."""
+    told = host.isolation
+    return (
+        (host.topology.isolated or 0)
+        | ((told.domain if told else None) or 0)
+        | ((told.tuned_unbalanced if told else None) or 0)
+        | ((host.cgroups.isolated if host.cgroups else None) or 0)
+    )
+
+
+def realtime(case: HostCase) -> bool:
+    """Say whether a host is for realtime guests: by its intent, else by its kernel and tuned.
+
+    Pinning and isolation alone make no realtime host.
+    """
+    host = case.host
+    if host.intent:
+        return host.intent == "realtime"
+    profiles = (host.tuned_profile or "").split()
+    preempts = host.kernel is not None and host.kernel.preempt_rt
+    return bool(preempts) or any(name.startswith("realtime") for name in profiles)
+
+
+def realtime_cpus(case: HostCase) -> int:
+    """List the CPUs that a realtime host pins vCPUs to (bitmask); none where no option says so."""
+    return pinnable(case) if realtime(case) and not unconfigured(case) else 0
+
+
+def for_realtime(case: FleetCase) -> Iterator[tuple[HostCase, tuple[FlavorCase, ...]]]:
+    """List the realtime hosts and those where realtime flavors boot, each with these flavors."""
+    for host, landing in host_sets.served(case):
+        found = tuple(filter(flavors.realtime, landing))
+        if found or realtime(host):
+            yield host, found
+
+
+def isolation_told(host: Host) -> bool:
+    """Say whether it is known which CPUs the kernel isolates, none included."""
+    told = host.isolation
+    return host.topology.isolated is not None or (told is not None and told.arguments_known)
+
+
+def cgroups(case: HostCase) -> int:
+    """Give 2 for control groups of v2 alone, 1 where v1 is in use, 0 where that is unknown."""
+    return (case.host.cgroups.version if case.host.cgroups else None) or 0
+
+
+def without_tick(host: Host) -> int | None:
+    """List the CPUs of ``nohz_full`` (bitmask), as sysfs or else the command line tells; None
+    where both are unknown."""
+    if host.kernel is not None and host.kernel.nohz_full is not None:
+        return host.kernel.nohz_full
+    told = host.isolation
+    return told.nohz_full or 0 if told is not None and told.arguments_known else None
 
 
 def pinned_here(case: FleetCase) -> dict[str, tuple[FlavorCase, ...]]:

@@ -156,6 +156,22 @@ class GuestCase:
     """Whether the flavor's extra specs are read off the XML for want of a better source."""
     server: Server | None = None
     """The server as the API or the database has it."""
+    pinned: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    """Id of each domain of the host to the host CPUs that its vCPUs are pinned to (bitmask)."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class HostGuestsCase:
+    """One host with all its domains."""
+
+    name: str
+    """Of the host."""
+    host: HostCase
+    domains: tuple[Domain, ...]
+    pinned: Mapping[str, int]
+    """Id of each domain to the host CPUs that its vCPUs are pinned to (bitmask)."""
+    servers: tuple[Server, ...] = ()
+    """The servers that the API or the database has there."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -182,6 +198,7 @@ Case = t.TypeVar(
     AllocationCase,
     RestartCase,
     GuestCase,
+    HostGuestsCase,
 )
 
 
@@ -209,7 +226,7 @@ class Finding:
     title: str
     subject: str
     """``flavor NAME``, ``flavor NAME with image NAME``, ``host NAME`` (the first of its class),
-    ``server NAME`` or ``fleet``."""
+    ``server NAME``, ``guest NAME`` or ``fleet``."""
     names: tuple[str, ...]
     """Hosts concerned, where hosts are."""
     what: str

@@ -114,7 +114,7 @@ def test_nobody_told_of_servers(
     [
         ({"wish": {"shared_cores": 5}}, "host a: cell 0: 5 cores are wished shared"),
         ({"wish": {"x": 1}}, "wish: x: unknown key"),
-        ({"sets": {"cpu_dedicated_set": "0-3"}}, "host a: rules refuse this: HC-64 "),
+        ({"sets": {"cpu_dedicated_set": "0-3"}}, "host a: rules refuse this: HC-13 "),
         ({"wish": {}, "dest": "/none/such"}, "/none/such: the folder does not exist"),
     ],
 )

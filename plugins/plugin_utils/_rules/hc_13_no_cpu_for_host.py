@@ -30,7 +30,7 @@ def _check(case: HostCase) -> Iterator[Detail]:
     free = host.topology.online & ~(guests | hosts.isolated(case) | host.data_path_cpus)
     if free:
         return
-    if case.sets.shared:
+    if host.topology.online & case.sets.shared & ~(hosts.isolated(case) | host.data_path_cpus):
         yield Detail(
             f"all {size(host.topology.online)} online CPUs are for guests, isolated or polled",
             f"the host runs on shared CPUs {to_text(case.sets.shared)}, beside floating guests",
@@ -41,17 +41,18 @@ def _check(case: HostCase) -> Iterator[Detail]:
         return
     kept = case.sets.dedicated & ~host_sets.first_cores(host.topology, host.topology.online)
     yield Detail(
-        f"cpu_dedicated_set = {to_text(case.sets.dedicated)} leaves no online CPU to the host",
+        f"of online CPUs {to_text(host.topology.online)} none is left beside dedicated "
+        f"({to_text(case.sets.dedicated) or 'none'}), isolated and polled ones",
         "host daemons, interrupts and emulator threads run on the CPUs of pinned guests",
-        f"[compute]\ncpu_dedicated_set = {to_text(kept)}\n(a core of each cell less)"
+        f"[compute]\ncpu_dedicated_set = {to_text(kept)}\n(a core of each cell less, not isolated)"
         if kept
-        else "leave a core out of cpu_dedicated_set",
-        host.config.where("cpu_dedicated_set"),
+        else "leave a core of each cell out of every set, and not isolated",
+        host.config.where(hosts.read_options(case)[-1][0]),
     )
 
 
 RULE = Rule(
-    code="HC-64",
+    code="HC-13",
     severity=Severity.ERROR,
     title="No CPU is kept for the host",
     subject=HostCase,

@@ -4,7 +4,8 @@
 """Shared CPUs are isolated from the kernel's scheduler.
 
 Nova writes the range of shared CPUs and leaves the balance to the kernel, which does not balance
-over isolated ones: a thread stays where it starts. Nova never reads the kernel's arguments.
+over isolated ones, be it by ``isolcpus`` or by an isolated cpuset partition: a thread stays where
+it starts. Nova never reads what the kernel was told.
 
 Source: kernel ``kernel/sched/isolation.c``; ``nova/virt/libvirt/driver.py``,
 ``_get_guest_numa_config``.
@@ -33,13 +34,15 @@ def _check(case: HostCase) -> Iterator[Detail]:
         yield Detail(
             f"shared CPUs {to_text(both)} are isolated from the kernel's scheduler",
             "floating vCPUs and shared emulator threads may all pile up on one CPU",
-            f"isolate {to_text(left)} alone" if left else "take isolcpus off the command line",
+            f"isolate {to_text(left)} alone"
+            if left
+            else "isolate none (isolcpus, cpuset partitions)",
             case.host.config.where("cpu_shared_set"),
         )
 
 
 RULE = Rule(
-    code="HC-67",
+    code="HC-08",
     severity=Severity.ERROR,
     title="Shared CPUs are isolated from the kernel's scheduler",
     subject=HostCase,

@@ -1,0 +1,64 @@
+# Copyright (c) Pinguard contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Emulator threads may run on other host cells than the guest.
+
+Its memory is tied to some cells of the host, and the threads that work on it run elsewhere too.
+With policy ``share`` Nova gives them the whole shared set, whatever cell the guest is on.
+
+Source: ``nova/virt/libvirt/driver.py``, ``_get_guest_numa_config``.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...module_utils._read.cpu_list import to_text
+from . import guests
+from .examples import a_domain, a_guest_case, no_smt
+from .rule import Detail, GuestCase, Rule, Severity
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def _check(case: GuestCase) -> Iterator[Detail]:
+    xml = guests.running_xml(case.domain)
+    if xml is None or not xml.host_cells:
+        return
+    known = 0
+    for cell in case.host.host.topology.cells:
+        known |= cell.cpuset
+    local = guests.cpus_of_cells(case.host, xml.host_cells)
+    cpus = guests.emulator_cpus(case.domain)
+    remote = cpus & known & ~local
+    if remote and local:
+        yield Detail(
+            f"its memory is on host cells {to_text(xml.host_cells)}, and its emulator threads may "
+            f"run on CPUs {to_text(remote)} of other cells",
+            "device emulation reads and writes the guest's memory from afar",
+            _fix(case, local),
+        )
+
+
+def _fix(case: GuestCase, local: int) -> str:
+    predicted = (case.predicted.emulator or 0) if case.predicted else 0
+    if predicted and not predicted & ~local:
+        return f"{guests.hard_reboot(case)}\n(Nova writes emulatorpin {to_text(predicted)})"
+    return (
+        f"{guests.change_emulator_policy(case)}\n(one CPU on the cell of the guest's first cell; "
+        "with share Nova always takes the whole cpu_shared_set)"
+    )
+
+
+RULE = Rule(
+    code="DM-04",
+    severity=Severity.WARNING,
+    title="Emulator threads may run on other host cells than the guest",
+    subject=GuestCase,
+    check=_check,
+    bad=lambda: a_guest_case(
+        no_smt(), a_domain(no_smt(), 1, 2, hw={"emulator_threads_policy": "share"})
+    ),
+    good=lambda: a_guest_case(no_smt(), a_domain(no_smt(), 1, 2)),
+)

@@ -1,0 +1,542 @@
+# Copyright (c) Pinguard contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Domains made into what rules look at, and what several rules ask of a domain."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+import typing as t
+
+from ...module_utils._read.cpu_list import ids, to_text
+from ...module_utils._read.errors import InputError, quoted
+from .._model import inference
+from .._model.flavor import NO_IMAGE, Flavor
+from .._model.server import CellPlace
+from .._nova import constraints, guest_xml, image_properties
+from .._nova.errors import NovaError
+from .._nova.releases import release as release_of
+from . import hosts
+from .cases import host_case
+from .rule import GuestCase, HostGuestsCase
+from .servers import MOVING
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from .._model.domain import Domain, Thread
+    from .._model.flavor import Image
+    from .._model.guest import Guest
+    from .._model.guest_xml import GuestXml, Scheduling
+    from .._model.host import Fleet
+    from .._model.server import Server
+    from .._nova.releases import Release
+    from .rule import HostCase
+
+Remedy = t.Literal["reboot", "migrate", "nothing", "look"]
+"""What puts a guest right: a hard reboot, a cold migration, nothing at all, or a decision."""
+
+_REMEDIES: Mapping[str, Remedy] = {
+    "DM-01": "reboot",
+    "DM-05": "reboot",
+    "DM-06": "reboot",
+    "DM-07": "migrate",
+    "DM-10": "reboot",
+    "DM-13": "nothing",
+    "DM-14": "reboot",
+    "DM-15": "migrate",
+    "DM-16": "reboot",
+    "DM-17": "reboot",
+    "DM-18": "reboot",
+    "DM-19": "reboot",
+    "DM-20": "migrate",
+    "DM-21": "migrate",
+    "DM-22": "nothing",
+    "DM-23": "reboot",
+}
+_ABSENT = "none"
+
+
+def remedy(code: str) -> Remedy:
+    """Say what a guest needs for which the rule ``code`` found something."""
+    return _REMEDIES.get(code, "look")
+
+
+class _Unplaced(Exception):
+    """The XML does not tell where a guest sits."""
+
+
+# --- cases ----------------------------------------------------------------------------------------
+
+
+def guest_cases(fleet: Fleet, domains: Iterable[Domain]) -> Iterator[GuestCase]:
+    """Look at domains on their hosts.
+
+    Raises ``InputError`` for a domain whose host is not in the fleet, and for a host of a release
+    that is not known.
+    """
+    servers = {server.id: server for server in fleet.servers}
+    for case in host_guests_cases(fleet, domains):
+        for domain in case.domains:
+            yield _case(domain, case, servers.get(domain.id))
+
+
+def host_guests_cases(fleet: Fleet, domains: Iterable[Domain]) -> Iterator[HostGuestsCase]:
+    """Look at hosts with all their domains; hosts without any are left out.
+
+    Raises ``InputError`` as :func:`guest_cases` does.
+    """
+    by_host: dict[str, list[Domain]] = {}
+    for domain in domains:
+        by_host.setdefault(domain.host, []).append(domain)
+    classes = {name: each for each in fleet.classes for name in each.names}
+    made: dict[str, HostCase] = {}
+    servers: dict[str, list[Server]] = {}
+    for server in fleet.servers:
+        servers.setdefault(server.host, []).append(server)
+    for name, found in by_host.items():
+        each = classes.get(name)
+        if each is None:
+            raise InputError(
+                f"nobody told about host {quoted(name)} of domain {quoted(found[0].name)}",
+                "domains of the hosts that are audited",
+                found[0].where,
+            )
+        if each.host.name not in made:
+            made[each.host.name] = host_case(each.host, each.names)
+        host = made[each.host.name]
+        pinned = {domain.id: pinned_cpus(domain, host) for domain in found}
+        yield HostGuestsCase(name, host, tuple(found), pinned, tuple(servers.get(name, ())))
+
+
+def _case(domain: Domain, together: HostGuestsCase, server: Server | None) -> GuestCase:
+    host = together.host
+    others = tuple(other for other in together.domains if other is not domain)
+    release = _release(domain, host)
+    flavor, image, inferred = domain.flavor, domain.image, False
+    if flavor is None and server is not None:
+        flavor, image = server.flavor, server.image
+    if flavor is None and domain.xml is not None:
+        flavor, inferred = inferred_flavor(domain, host), True
+    image = image or (server.image if server else None)
+    case = GuestCase(
+        domain,
+        host,
+        others,
+        release,
+        None,
+        "",
+        flavor,
+        image,
+        inferred=inferred,
+        server=server,
+        pinned=together.pinned,
+    )
+    return _with_prediction(case)
+
+
+def _release(domain: Domain, host: HostCase) -> Release:
+    """Settle the release that generated a domain's XML."""
+    text = domain.nova.release if domain.nova else None
+    try:
+        return release_of(text, host=True) if text else host.release
+    except InputError:
+        return host.release
+
+
+def _with_prediction(case: GuestCase) -> GuestCase:
+    """Predict the XML, for the host's release where that is what the guest has.
+
+    A live migration writes the pins anew, as the release of the new host has them, and leaves the
+    release in the metadata alone.
+    """
+    xml, flavor = case.domain.xml, case.flavor
+    if xml is None:
+        return dataclasses.replace(case, unpredicted="its XML could not be read")
+    if case.domain.nova is None:
+        return dataclasses.replace(case, unpredicted="Nova does not manage it")
+    if flavor is None:
+        return dataclasses.replace(case, unpredicted="its flavor is not known")
+    first, why = None, ""
+    for release in dict.fromkeys((case.release, case.host.release)):
+        try:
+            predicted = _predict(case, flavor, xml, release)
+        except NovaError as error:
+            why = why or f"Nova {release.name} refuses it ({error})"
+        except _Unplaced as unknown:
+            why = why or str(unknown)
+        else:
+            found = dataclasses.replace(case, release=release, predicted=predicted)
+            if not drift(predicted, xml):
+                return found
+            first = first or found
+    return first or dataclasses.replace(case, unpredicted=why)
+
+
+def _predict(case: GuestCase, flavor: Flavor, xml: GuestXml, release: Release) -> GuestXml:
+    image = case.image or NO_IMAGE
+    guest = constraints.guest(flavor, image, release)
+    places = _places(case, guest, xml) if guest else ()
+    return guest_xml.predict(flavor, image, guest, places, case.host.host, release)
+
+
+def _places(case: GuestCase, guest: Guest, xml: GuestXml) -> tuple[CellPlace, ...]:
+    """Give the places of a guest: as the server has them, else as its XML has them."""
+    told = recorded_places(case)
+    if told and len(told) == len(guest.cells):
+        return tuple(
+            place
+            if place.page_size_kb
+            else dataclasses.replace(place, page_size_kb=xml.backing.pages.get(index))
+            for index, place in enumerate(told)
+        )
+    if not case.host.host.topology.cells:
+        return ()
+    reserved = 0
+    if guest.emulator_threads_policy == "isolate":
+        reserved = xml.emulator or 0
+        if reserved.bit_count() != 1 and case.domain.running:
+            raise _Unplaced(
+                "its emulator threads should have one CPU of their own, and emulatorpin is "
+                f"{to_text(reserved) or _ABSENT}"
+            )
+    found = []
+    for index, cell in enumerate(guest.cells):
+        pins = {}
+        for vcpu in ids(cell.pcpuset):
+            if vcpu not in xml.pins:
+                cpus = to_text(xml.vcpu_pins.get(vcpu, 0)) or _ABSENT
+                raise _Unplaced(f"vCPU {vcpu} should be pinned, and its vcpupin is {cpus}")
+            pins[vcpu] = xml.pins[vcpu]
+        seat = _host_cell(case, xml, index, pins)
+        kept = 0 if index else reserved
+        found.append(CellPlace(seat, pins, kept, xml.backing.pages.get(index)))
+    return tuple(found)
+
+
+def recorded_places(case: GuestCase) -> tuple[CellPlace, ...]:
+    """Give the places that Nova has recorded for a guest; none where nobody told, or where it is
+    on the move between hosts."""
+    server = case.server
+    if server is None or server.host != case.domain.host or server.status in MOVING:
+        return ()
+    return server.places or ()
+
+
+def _host_cell(case: GuestCase, xml: GuestXml, index: int, pins: Mapping[int, int]) -> int:
+    """Settle on which host cell a guest cell sits."""
+    known = {cell.id: cell.cpuset for cell in case.host.host.topology.cells}
+    nodes = xml.memnodes.get(index, 0)
+    if nodes.bit_count() == 1:
+        seat = nodes.bit_length() - 1
+        if seat not in known:
+            raise _Unplaced(f"its memory is tied to host cell {seat}, which the host has not")
+        return seat
+    first = 1 << next(iter(pins.values())) if pins else 0
+    for seat, cpus in known.items():
+        if cpus & first:
+            return seat
+    raise _Unplaced(f"its XML does not tell on which host cell its cell {index} sits")
+
+
+def inferred_flavor(domain: Domain, host: HostCase) -> Flavor | None:
+    """Read a flavor off the XML of a domain."""
+    found, xml = inference.flavor(domain, *_sets(host)), domain.xml
+    if found is not None or xml is None or domain.nova is None:
+        return found
+    memory_mb = sum(cell.memory_kb for cell in xml.cells) // 1024
+    specs = inference.extra_specs(xml, *_sets(host))
+    return Flavor(domain.nova.flavor, xml.vcpus, memory_mb, specs, where=domain.where)
+
+
+def _sets(host: HostCase) -> tuple[int | None, list[int]]:
+    """Give the shared CPUs of a host that are online, None without such a set, and the CPUs of its
+    cells (bitmasks)."""
+    topology = host.host.topology
+    shared = hosts.listed(host, "cpu_shared_set") & topology.online
+    return shared or None, [cell.cpuset for cell in topology.cells]
+
+
+def contradiction(case: GuestCase) -> str:
+    """Say how the XML of a guest contradicts its flavor, so that there is no prediction; "" where
+    it does not."""
+    guest, xml = guest_of(case), case.domain.xml
+    if guest is None or xml is None or case.inferred:
+        return ""
+    try:
+        _places(case, guest, xml)
+    except _Unplaced as found:
+        return str(found)
+    return ""
+
+
+# --- comparison -----------------------------------------------------------------------------------
+
+
+class Difference(t.NamedTuple):
+    """One spot in which two descriptions of a domain differ."""
+
+    element: str
+    """Of libvirt's XML, such as ``emulatorpin``."""
+    at: str
+    """``vCPU 3``, ``guest cell 0``, ``I/O thread 1``; "" where there is only one."""
+    predicted: str
+    live: str
+    """Their values as texts, sets of CPUs as lists; ``none`` for what is absent."""
+
+    @property
+    def text(self) -> str:
+        """Put it in words.
+
+        >>> Difference("vcpupin", "vCPU 3", "5", "6").text
+        'vcpupin of vCPU 3 is 6, not 5'
+        """
+        whose = f" of {self.at}" if self.at else ""
+        return f"{self.element}{whose} is {self.live}, not {self.predicted}"
+
+
+def drift(predicted: GuestXml, live: GuestXml) -> tuple[Difference, ...]:
+    """Compare two descriptions of a domain by what they mean for CPUs and memory.
+
+    Left out are what libvirt fills in by itself, the default shares, the CPU model, and sizes of
+    memory, which devices change that are plugged in. What stands on one side alone is ``none`` on
+    the other.
+    """
+    first, second = dict(_facets(predicted)), dict(_facets(live))
+    return tuple(
+        Difference(*key, first.get(key, _ABSENT), second.get(key, _ABSENT))
+        for key in dict.fromkeys((*first, *second))
+        if first.get(key) != second.get(key)
+    )
+
+
+def _facets(xml: GuestXml) -> Iterator[tuple[tuple[str, str], str]]:
+    """Give what is compared: element and owner to its value as text."""
+    yield ("vcpu", ""), str(xml.vcpus)
+    everywhere = None if xml.memnodes else xml.cpuset
+    if xml.cpuset is not None:
+        yield ("vcpu cpuset", ""), to_text(xml.cpuset)
+    if xml.shares not in (None, 1024 * xml.vcpus):
+        yield ("shares", ""), str(xml.shares)
+    for name, amount in (("quota", xml.quota), ("period", xml.period)):
+        if amount is not None:
+            yield (name, ""), str(amount)
+    if xml.emulator is not None and xml.emulator != everywhere:
+        yield ("emulatorpin", ""), to_text(xml.emulator) or "empty"
+    for thread, cpus in xml.iothread_pins.items():
+        if cpus:
+            yield ("iothreadpin", f"I/O thread {thread}"), to_text(cpus)
+    for vcpu, cpus in xml.vcpu_pins.items():
+        if cpus != everywhere:
+            yield ("vcpupin", f"vCPU {vcpu}"), to_text(cpus)
+    for vcpu, scheduling in xml.vcpu_scheduling.items():
+        yield ("vcpusched", f"vCPU {vcpu}"), scheduled(scheduling)
+    if xml.emulator_scheduling:
+        yield ("emulatorsched", ""), scheduled(xml.emulator_scheduling)
+    for thread, scheduling in xml.iothread_scheduling.items():
+        yield ("iothreadsched", f"I/O thread {thread}"), scheduled(scheduling)
+    if xml.memory_mode or xml.host_cells:
+        yield ("numatune memory", ""), f"{xml.memory_mode or 'strict'} {to_text(xml.host_cells)}"
+    for cell, nodes in xml.memnodes.items():
+        yield ("memnode", f"guest cell {cell}"), to_text(nodes)
+    for cell, size_kb in xml.backing.pages.items():
+        yield ("page size", f"guest cell {cell}"), f"{size_kb} KiB"
+    for name, told in (
+        ("nosharepages", xml.backing.nosharepages),
+        ("locked", xml.backing.locked),
+        ("file source", xml.backing.file),
+        ("discard", xml.backing.discard),
+    ):
+        if told:
+            yield (name, ""), "set"
+    for each in xml.cells:
+        shared = ", shared memory" if each.shared else ""
+        yield ("cell", f"guest cell {each.id}"), f"vCPUs {to_text(each.vcpus)}{shared}"
+
+
+def scheduled(scheduling: Scheduling) -> str:
+    """Put a scheduling policy in words: ``fifo 1``."""
+    priority = "" if scheduling.priority is None else f" {scheduling.priority}"
+    return f"{scheduling.policy}{priority}"
+
+
+# --- what rules ask -------------------------------------------------------------------------------
+
+
+def tied(domain: Domain, host: HostCase) -> dict[int, int]:
+    """Map the pinned vCPUs of a domain to their host CPUs.
+
+    A vCPU whose only CPU is the one shared CPU of its host cell floats: that is all there is.
+    """
+    xml = domain.xml
+    if xml is None:
+        return {}
+    if domain.flavor is not None and (wanted := _pinned_vcpus(domain.flavor, domain.image, host)):
+        return {vcpu: cpu for vcpu, cpu in xml.pins.items() if wanted >> vcpu & 1}
+    return inference.pins(xml, *_sets(host))
+
+
+def _pinned_vcpus(flavor: Flavor, image: Image | None, host: HostCase) -> int:
+    try:
+        guest = constraints.guest(flavor, image or NO_IMAGE, host.release)
+    except NovaError:
+        return 0
+    return sum(cell.pcpuset for cell in guest.cells) if guest else 0
+
+
+def pinned_cpus(domain: Domain, host: HostCase) -> int:
+    """List the host CPUs that vCPUs of a domain are pinned to (bitmask)."""
+    found = 0
+    for cpu in tied(domain, host).values():
+        found |= 1 << cpu
+    return found
+
+
+def reserved_cpus(domain: Domain) -> int:
+    """List the one CPU that a domain's emulator threads have for themselves (bitmask); none where
+    they have several, or one of its vCPUs is on it too."""
+    xml = domain.xml
+    emulator = (xml.emulator or 0) if xml else 0
+    if xml is None or emulator.bit_count() != 1:
+        return 0
+    return 0 if any(cpus & emulator for cpus in xml.vcpu_pins.values()) else emulator
+
+
+def realtime_cpus(domain: Domain) -> int:
+    """List the host CPUs that realtime vCPUs of a domain run on (bitmask)."""
+    xml, found = domain.xml, 0
+    if xml is not None:
+        for vcpu in ids(xml.realtime):
+            found |= xml.vcpu_pins.get(vcpu, 0)
+    return found
+
+
+def all_cpus(xml: GuestXml) -> int:
+    """List the host CPUs that a domain's XML names for any of its threads (bitmask)."""
+    found = (xml.emulator or 0) | (xml.cpuset or 0)
+    for cpus in (*xml.vcpu_pins.values(), *xml.iothread_pins.values()):
+        found |= cpus
+    return found
+
+
+def everyone(case: GuestCase) -> tuple[Domain, ...]:
+    """List all domains of the host, the case's own first."""
+    return (case.domain, *case.others)
+
+
+def has_numa(xml: GuestXml | None) -> bool:
+    """Say whether a domain has a NUMA topology that is tied to host cells."""
+    return xml is not None and bool(xml.memnodes or xml.host_cells)
+
+
+def guest_of(case: GuestCase) -> Guest | None:
+    """Give the NUMA topology that a guest asks for; None where there is none or Nova refuses."""
+    if case.flavor is None:
+        return None
+    try:
+        return constraints.guest(case.flavor, case.image or NO_IMAGE, case.release)
+    except NovaError:
+        return None
+
+
+def wanted_realtime(case: GuestCase) -> int | None:
+    """List the vCPUs that flavor and image make realtime (bitmask); None where that is unknown."""
+    if case.flavor is None or case.inferred:
+        return None
+    try:
+        image = image_properties.read(case.image or NO_IMAGE, case.release)
+        return constraints.realtime_cpus(case.flavor, image, case.release) or 0
+    except NovaError:
+        return None
+
+
+def threads(domain: Domain, *kinds: str) -> tuple[Thread, ...]:
+    """List the threads of some kinds; none where nobody could read them."""
+    return tuple(thread for thread in domain.threads or () if thread.kind in kinds)
+
+
+def running_xml(domain: Domain) -> GuestXml | None:
+    """Give the XML of a domain that runs. That of one which does not is written anew when Nova
+    starts it."""
+    return domain.xml if domain.running else None
+
+
+def emulator_cpus(domain: Domain) -> int:
+    """List the host CPUs of emulator threads (bitmask): by their masks, else by the XML of a domain
+    that runs."""
+    found = 0
+    for thread in threads(domain, "emulator"):
+        found |= thread.cpus
+    xml = running_xml(domain)
+    return found or ((xml.emulator or 0) if xml else 0)
+
+
+def cpus_of_cells(host: HostCase, cells: int) -> int:
+    """List the online CPUs of some host cells, given as a bitmask of their ids (bitmask)."""
+    found = 0
+    for cell in host.host.topology.cells:
+        found |= cell.cpuset if cells >> cell.id & 1 else 0
+    return found
+
+
+def told_threads(found: Iterable[Thread]) -> str:
+    """Name threads with their ids and masks: the first three, and how many more.
+
+    They read ``call_rcu (4712) on 2,6``.
+    """
+    rows = [f"{thread.name} ({thread.id}) on {to_text(thread.cpus)}" for thread in found]
+    return few(rows)
+
+
+def few(rows: list[str], most: int = 3) -> str:
+    """List the first few of many.
+
+    >>> few(["a", "b", "c", "d", "e"])
+    'a, b, c and 2 more'
+    """
+    more = f" and {len(rows) - most} more" if len(rows) > most else ""
+    return ", ".join(rows[:most]) + more
+
+
+def title(domain: Domain) -> str:
+    """Name a domain by libvirt's name and, where known, by that of its server."""
+    return f"{domain.name} ({domain.nova.name})" if domain.nova else domain.name
+
+
+def hard_reboot(case: GuestCase) -> str:
+    """Give the command that makes Nova write the XML anew; what to do instead where it does not
+    manage the domain."""
+    if case.domain.nova is None:
+        return f"virsh edit {shlex.quote(case.domain.name)}\n(then shut it down and start it again)"
+    return f"openstack server reboot --hard {shlex.quote(case.domain.id)}"
+
+
+def cold_migrate(case: GuestCase) -> str:
+    """Give the commands that let Nova choose CPUs anew; what to do instead where it does not manage
+    the domain."""
+    if case.domain.nova is None:
+        return f"virsh vcpupin {shlex.quote(case.domain.name)} VCPU CPU --live --config"
+    own = shlex.quote(case.domain.id)
+    return f"openstack server migrate --wait {own}\nopenstack server resize confirm {own}"
+
+
+def change_emulator_policy(case: GuestCase, policy: str = "isolate") -> str:
+    """Give the commands that change the policy for a guest's emulator threads.
+
+    A server keeps its flavor as it was when it got it, and a resize to the same flavor is refused:
+    it needs another one.
+
+    Source: ``nova/compute/api.py``, ``resize``.
+    """
+    if case.domain.nova is None:
+        return f"virsh emulatorpin {shlex.quote(case.domain.name)} CPUS --live --config"
+    name = shlex.quote(case.flavor.name) if case.flavor and case.flavor.name else "FLAVOR"
+    own = shlex.quote(case.domain.id)
+    return (
+        f"openstack flavor set {name} --property hw:emulator_threads_policy={policy}\n"
+        "(for guests to come; this one keeps its flavor as it was, and goes to another one with "
+        "this property)\n"
+        f"openstack server resize --wait --flavor OTHER_FLAVOR {own}\n"
+        f"openstack server resize confirm {own}"
+    )

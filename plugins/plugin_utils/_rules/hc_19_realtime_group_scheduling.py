@@ -1,0 +1,65 @@
+# Copyright (c) Pinguard contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The kernel refuses realtime priorities within control groups.
+
+With CONFIG_RT_GROUP_SCHED a control group of controller ``cpu`` starts with no realtime budget.
+libvirt puts each guest into such groups, and the kernel refuses FIFO priorities there.
+
+Source: kernel ``Documentation/scheduler/sched-rt-group.rst``; libvirt ``cgroup_controllers`` of
+``qemu.conf``.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from .._model.kernel import Cgroups, Kernel, Libvirt
+from . import hosts
+from .examples import a_fleet, new_style
+from .rule import Detail, FleetCase, Rule, Severity
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def _check(case: FleetCase) -> Iterator[Detail]:
+    for host, guests in hosts.for_realtime(case):
+        kernel, groups, libvirt = host.host.kernel, host.host.cgroups, host.host.libvirt
+        if kernel is None or groups is None or libvirt is None:
+            continue
+        places = libvirt.controllers is None or "cpu" in libvirt.controllers
+        if kernel.rt_group_sched and groups.cpu_controller and places:
+            yield Detail(
+                f"{host.host.name}: kernel with CONFIG_RT_GROUP_SCHED, and libvirt puts guests "
+                "into groups of the cgroup controller cpu",
+                f'{hosts.named(guests) if guests else "realtime guests"}: no start, "Cannot set '
+                'scheduler parameters: Operation not permitted"',
+                "a kernel without it (or booted with rt_group_sched=0, where it knows that), or "
+                "in /etc/libvirt/qemu.conf\n"
+                'cgroup_controllers = ["devices", "memory", "blkio", "cpuset", "cpuacct"]\n'
+                "(which gives up quota:cpu_* of flavors)",
+                "/etc/libvirt/qemu.conf",
+                hosts=(host.host.name,),
+            )
+
+
+def _fleet(controllers: frozenset[str] | None) -> FleetCase:
+    host = new_style(
+        intent="realtime",
+        kernel=Kernel(rt_group_sched=True),
+        cgroups=Cgroups(version=1, cpu_controller=True),
+        libvirt=Libvirt(controllers=controllers),
+    )
+    return a_fleet(hosts=(host,))
+
+
+RULE = Rule(
+    code="HC-19",
+    severity=Severity.ERROR,
+    title="The kernel refuses realtime priorities within control groups",
+    subject=FleetCase,
+    check=_check,
+    bad=lambda: _fleet(None),
+    good=lambda: _fleet(frozenset({"cpuset", "memory"})),
+)
