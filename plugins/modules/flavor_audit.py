@@ -13,6 +13,9 @@ description:
   - Decides for each flavor and each class of equal hosts, as Nova would, whether a guest boots and
     by which query, or which stage refuses it and why; and holds flavors, images and hosts against
     rules.
+  - Of realtime flavors, and of pinned ones with an emulator threads policy, the report shows where
+    the emulator threads and the realtime vCPUs of one guest run on an empty host of each class, and
+    of realtime flavors without such a policy what V(share) and V(isolate) would change and cost.
   - It works on facts and files alone, on the controller, and asks no API.
 options:
   flavors:

@@ -25,7 +25,7 @@ class Group:
     severity: Severity
     title: str
     kind: str
-    """``flavor``, ``image``, ``host`` or ``fleet``."""
+    """``flavor``, ``image``, ``guest``, ``host`` or ``fleet``."""
     subjects: tuple[str, ...]
     """Names of the subjects, each once."""
     hosts: tuple[str, ...]

@@ -24,8 +24,8 @@ if t.TYPE_CHECKING:
     from collections.abc import Iterator
 
 BESIDE = (
-    "(where a cpuset of libvirt allows these CPUs; threads that start later are as the main thread; "
-    "and else)"
+    "(where a cpuset of libvirt allows these CPUs; threads that start later are as the main "
+    "thread; and else)"
 )
 
 

@@ -14,6 +14,7 @@ from ansible.parsing.dataloader import DataLoader
 from ansible_collections.pinguard.nova.plugins.action import (
     allocation_audit,
     flavor_audit,
+    guest_audit,
     host_audit,
 )
 
@@ -29,14 +30,23 @@ class Variables(dict[str, t.Any]):
 
 
 def run(
-    action: t.Any, folder: pathlib.Path, known: dict[str, t.Any], **arguments: object
+    action: t.Any,
+    folder: pathlib.Path,
+    known: dict[str, t.Any],
+    told: dict[str, t.Any] | None = None,
+    /,
+    **arguments: object,
 ) -> dict[str, t.Any]:
+    """Run an action with the facts of hosts and, if ``told``, of their guests."""
     loader = DataLoader()
     loader.set_basedir(str(folder))
     task = mock.MagicMock(args=arguments, async_val=0, check_mode=False, diff=True)
     hostvars = Variables(
         {
-            name: {"ansible_facts": {"pinguard": host} if host else {}}
+            name: {
+                "ansible_facts": ({"pinguard": host} if host else {})
+                | ({"pinguard_guests": told[name]} if told and name in told else {})
+            }
             for name, host in known.items()
         }
     )
@@ -105,6 +115,39 @@ def test_allocations_are_audited_from_files_of_servers(
     assert result["failed"] is True
 
 
+def test_guests_are_audited_by_the_facts_of_the_same_hosts(
+    tmp_path: pathlib.Path, host: dict[str, t.Any]
+) -> None:
+    domain = {"id": "6f3c", "name": "probe", "running": False, "persistent": {"vcpus": 1}}
+    told = {"a": {"format": 1, "domains": [domain]}}
+    result = run(guest_audit, tmp_path, {"a": host, "b": host, "c": None}, told, fail_on="never")
+    assert [(each["name"], each["guests"]) for each in result["hosts"]] == [("a", 1), ("b", None)]
+    assert [(each["id"], each["managed"]) for each in result["guests"]] == [("6f3c", False)]
+    assert "no facts, so not audited: c" in str(result["warnings"])
+
+
+def test_guests_are_audited_from_folders(tmp_path: pathlib.Path, host: dict[str, t.Any]) -> None:
+    for name in ("facts", "guests/a"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "facts/a.json").write_text(json.dumps(host))
+    (tmp_path / "guests/a/probe.xml").write_text(
+        "<domain type='kvm' id='3'><name>probe</name><uuid>6f3c</uuid><vcpu>1</vcpu></domain>"
+    )
+    target = tmp_path / "report.md"
+    result = run(
+        guest_audit,
+        tmp_path,
+        {},
+        facts="facts",
+        guests="guests",
+        fail_on="never",
+        markdown_path=str(target),
+    )
+    assert [(each["domain"], each["running"]) for each in result["guests"]] == [("probe", True)]
+    assert target.read_text().startswith("# Running guests")
+    assert result["changed"] is True
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -134,6 +177,6 @@ def test_bad_input_fails_in_one_line(
 def test_arguments_are_checked(
     tmp_path: pathlib.Path, arguments: dict[str, t.Any], message: str
 ) -> None:
-    for action in (allocation_audit, flavor_audit, host_audit):
+    for action in (allocation_audit, flavor_audit, guest_audit, host_audit):
         with pytest.raises(AnsibleError, match=message):
             run(action, tmp_path, {}, **arguments)
