@@ -76,23 +76,19 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Read hosts and guests
-  hosts: nova_compute
-  gather_facts: false
+- name: Read the hosts
+  pinguard.nova.host_facts:
   become: true
-  tasks:
-    - name: Read the hosts
-      pinguard.nova.host_facts:
 
-    - name: Read the guests
-      pinguard.nova.guest_facts:
+- name: Read the guests
+  pinguard.nova.guest_facts:
+  become: true
 
-    - name: Find guests whose threads are where they hurt
-      pinguard.nova.guest_audit:
-        release: 29.2.0
-        show: true
-      become: false
-      run_once: true
+- name: Find guests whose threads are where they hurt
+  pinguard.nova.guest_audit:
+    release: 29.2.0
+    show: true
+  run_once: true
 
 - name: Audit what was kept as files
   pinguard.nova.guest_audit:

@@ -518,7 +518,7 @@ def cold_migrate(case: GuestCase) -> str:
     if case.domain.nova is None:
         return f"virsh vcpupin {shlex.quote(case.domain.name)} VCPU CPU --live --config"
     own = shlex.quote(case.domain.id)
-    return f"openstack server migrate --wait {own}\nopenstack server resize confirm {own}"
+    return f"openstack server migrate --wait {own}\nopenstack server migration confirm {own}"
 
 
 def change_emulator_policy(case: GuestCase, policy: str = "isolate") -> str:
