@@ -29,18 +29,17 @@ if t.TYPE_CHECKING:
 
 
 def _check(case: GuestCase) -> Iterator[Detail]:
-    owners = {
-        guests.title(domain): cpus
-        for domain in guests.everyone(case)
-        if (cpus := guests.realtime_cpus(domain))
-    }
     realtime = 0
-    for cpus in owners.values():
+    for cpus in case.realtime.values():
         realtime |= cpus
     struck, seen = _struck(case, realtime)
     if not struck:
         return
-    victims = [name for name, cpus in owners.items() if cpus & struck]
+    victims = [
+        guests.title(domain)
+        for domain in guests.everyone(case)
+        if case.realtime[domain.id] & struck
+    ]
     yield Detail(
         f"{seen}: CPUs {to_text(struck)} belong to realtime vCPUs of {guests.few(victims)}"
         + _form(case),

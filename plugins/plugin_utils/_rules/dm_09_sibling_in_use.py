@@ -25,6 +25,8 @@ if t.TYPE_CHECKING:
 
 def _check(case: GuestCase) -> Iterator[Detail]:
     realtime = guests.realtime_cpus(case.domain)
+    if not realtime:
+        return
     own = case.pinned[case.domain.id]
     siblings = 0
     for core in case.host.host.topology.cores:

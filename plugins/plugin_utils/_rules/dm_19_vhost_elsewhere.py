@@ -25,8 +25,8 @@ if t.TYPE_CHECKING:
 
 def _check(case: GuestCase) -> Iterator[Detail]:
     live, realtime = case.domain.live, 0
-    for domain in guests.everyone(case):
-        realtime |= guests.realtime_cpus(domain)
+    for cpus in case.realtime.values():
+        realtime |= cpus
     allowed = (live.emulator or 0) if live else 0
     seen = guests.threads(case.domain, "vhost")
     struck = [thread for thread in seen if thread.cpus & realtime]

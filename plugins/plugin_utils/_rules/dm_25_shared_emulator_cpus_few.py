@@ -28,6 +28,8 @@ if t.TYPE_CHECKING:
 
 def _check(case: GuestCase) -> Iterator[Detail]:
     shared = case.host.sets.shared if case.host.sets and not case.host.sets.legacy else 0
+    if not _shares(case.domain, shared):
+        return
     sharing = [domain for domain in guests.everyone(case) if _shares(domain, shared)]
     # One finding is enough: with the first of them.
     first = min((domain.id for domain in sharing), default="")
@@ -46,9 +48,9 @@ def _check(case: GuestCase) -> Iterator[Detail]:
 def _shares(domain: Domain, shared: int) -> bool:
     """Say whether the emulator threads of a realtime guest run on shared CPUs alone."""
     xml = domain.xml
-    if xml is None or not domain.running or not xml.realtime or not xml.emulator:
+    if xml is None or not domain.running or not xml.emulator or xml.emulator & ~shared:
         return False
-    return not xml.emulator & ~shared
+    return bool(xml.realtime)
 
 
 RULE = Rule(

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ...module_utils._read.cpu_list import ids
+from ...module_utils._read.cpu_list import mask
 from .examples import a_flavor, new_style
 from .rule import Detail, FlavorCase, Rule, Severity
 
@@ -26,12 +26,10 @@ def _check(case: FlavorCase) -> Iterator[Detail]:
         return
     beside = []
     for host, outcome in zip(case.hosts, case.outcomes, strict=True):
-        pins = set(outcome.pins.values())
-        for core in host.host.topology.cores if outcome.reserved else ():
-            threads = set(ids(core))
-            if threads & outcome.reserved and threads & pins:
-                beside.append(host.names[0])
-                break
+        pins, reserved = mask(outcome.pins.values()), mask(outcome.reserved)
+        cores = host.host.topology.cores if reserved else ()
+        if any(core & reserved and core & pins for core in cores):
+            beside.append(host.names[0])
     if beside:
         yield Detail(
             f"{case.flavor.vcpus} vCPUs and one CPU for emulator threads: it is the thread sibling "

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import shlex
 import typing as t
 
 from ...module_utils._read.cpu_list import ids, to_text
 from ...module_utils._read.errors import InputError, quoted
 from .._model import inference
-from .._model.flavor import NO_IMAGE, Flavor
+from .._model.flavor import NO_IMAGE, Flavor, Image
 from .._model.server import CellPlace
 from .._nova import constraints, guest_xml, image_properties
 from .._nova.errors import NovaError
@@ -26,7 +27,6 @@ if t.TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from .._model.domain import Domain, Thread
-    from .._model.flavor import Image
     from .._model.guest import Guest
     from .._model.guest_xml import GuestXml, Scheduling
     from .._model.host import Fleet
@@ -56,6 +56,8 @@ _REMEDIES: Mapping[str, Remedy] = {
     "DM-23": "reboot",
 }
 _ABSENT = "none"
+
+_Items = tuple[tuple[str, t.Any], ...]
 
 
 def remedy(code: str) -> Remedy:
@@ -107,7 +109,9 @@ def host_guests_cases(fleet: Fleet, domains: Iterable[Domain]) -> Iterator[HostG
             made[each.host.name] = host_case(each.host, each.names)
         host = made[each.host.name]
         pinned = {domain.id: pinned_cpus(domain, host) for domain in found}
-        yield HostGuestsCase(name, host, tuple(found), pinned, tuple(servers.get(name, ())))
+        realtime = {domain.id: realtime_cpus(domain) for domain in found}
+        told = tuple(servers.get(name, ()))
+        yield HostGuestsCase(name, host, tuple(found), pinned, told, realtime)
 
 
 def _case(domain: Domain, together: HostGuestsCase, server: Server | None) -> GuestCase:
@@ -132,6 +136,7 @@ def _case(domain: Domain, together: HostGuestsCase, server: Server | None) -> Gu
         inferred=inferred,
         server=server,
         pinned=together.pinned,
+        realtime=together.realtime,
     )
     return _with_prediction(case)
 
@@ -176,9 +181,11 @@ def _with_prediction(case: GuestCase) -> GuestCase:
 
 def _predict(case: GuestCase, flavor: Flavor, xml: GuestXml, release: Release) -> GuestXml:
     image = case.image or NO_IMAGE
-    guest = constraints.guest(flavor, image, release)
+    guest = _guest(flavor, image, release)
     places = _places(case, guest, xml) if guest else ()
-    return guest_xml.predict(flavor, image, guest, places, case.host.host, release)
+    host = case.host
+    cells = host.cells if release is host.release else None
+    return guest_xml.predict(flavor, image, guest, places, host.host, release, cells=cells)
 
 
 def _places(case: GuestCase, guest: Guest, xml: GuestXml) -> tuple[CellPlace, ...]:
@@ -251,11 +258,12 @@ def inferred_flavor(domain: Domain, host: HostCase) -> Flavor | None:
 
 
 def _sets(host: HostCase) -> tuple[int | None, list[int]]:
-    """Give the shared CPUs of a host that are online, None without such a set, and the CPUs of its
-    cells (bitmasks)."""
+    """Give the shared CPUs of a host that are online, None without such a set, and those that vCPUs
+    float over in each of its cells (bitmasks)."""
     topology = host.host.topology
     shared = hosts.listed(host, "cpu_shared_set") & topology.online
-    return shared or None, [cell.cpuset for cell in topology.cells]
+    floating = host.sets.shared if host.sets else shared
+    return shared or None, [cell.cpuset & floating for cell in topology.cells]
 
 
 def contradiction(case: GuestCase) -> str:
@@ -303,6 +311,8 @@ def drift(predicted: GuestXml, live: GuestXml) -> tuple[Difference, ...]:
     memory, which devices change that are plugged in. What stands on one side alone is ``none`` on
     the other.
     """
+    if predicted == live:
+        return ()
     first, second = dict(_facets(predicted)), dict(_facets(live))
     return tuple(
         Difference(*key, first.get(key, _ABSENT), second.get(key, _ABSENT))
@@ -374,12 +384,12 @@ def tied(domain: Domain, host: HostCase) -> dict[int, int]:
         return {}
     if domain.flavor is not None and (wanted := _pinned_vcpus(domain.flavor, domain.image, host)):
         return {vcpu: cpu for vcpu, cpu in xml.pins.items() if wanted >> vcpu & 1}
-    return inference.pins(xml, *_sets(host))
+    return inference.pins(xml, _sets(host)[1])
 
 
 def _pinned_vcpus(flavor: Flavor, image: Image | None, host: HostCase) -> int:
     try:
-        guest = constraints.guest(flavor, image or NO_IMAGE, host.release)
+        guest = _guest(flavor, image or NO_IMAGE, host.release)
     except NovaError:
         return 0
     return sum(cell.pcpuset for cell in guest.cells) if guest else 0
@@ -406,7 +416,7 @@ def reserved_cpus(domain: Domain) -> int:
 def realtime_cpus(domain: Domain) -> int:
     """List the host CPUs that realtime vCPUs of a domain run on (bitmask)."""
     xml, found = domain.xml, 0
-    if xml is not None:
+    if xml is not None and xml.vcpu_scheduling:
         for vcpu in ids(xml.realtime):
             found |= xml.vcpu_pins.get(vcpu, 0)
     return found
@@ -435,9 +445,24 @@ def guest_of(case: GuestCase) -> Guest | None:
     if case.flavor is None:
         return None
     try:
-        return constraints.guest(case.flavor, case.image or NO_IMAGE, case.release)
+        return _guest(case.flavor, case.image or NO_IMAGE, case.release)
     except NovaError:
         return None
+
+
+def _guest(flavor: Flavor, image: Image, release: Release) -> Guest | None:
+    """Give the NUMA topology that a flavor asks for; equal ones, of which a fleet has many guests,
+    are worked out once. Raises :class:`NovaError`."""
+    specs, properties = flavor.extra_specs.items(), image.properties.items()
+    return _topology(flavor.vcpus, flavor.memory_mb, tuple(specs), tuple(properties), release)
+
+
+@functools.lru_cache(maxsize=1024)
+def _topology(
+    vcpus: int, memory_mb: int, specs: _Items, properties: _Items, release: Release
+) -> Guest | None:
+    flavor, image = Flavor("", vcpus, memory_mb, dict(specs)), Image("", dict(properties))
+    return constraints.guest(flavor, image, release)
 
 
 def wanted_realtime(case: GuestCase) -> int | None:

@@ -6,7 +6,8 @@
 share puts the emulator threads on cpu_shared_set. Without it they run on the vCPUs' own host CPUs,
 and nothing says so; from 22.0.0 on a realtime guest does not build at all.
 
-Source: ``nova/virt/libvirt/driver.py``, ``_get_guest_numa_config``.
+Source: ``nova/virt/libvirt/driver.py``, ``_get_guest_numa_config`` and
+``_get_guest_memory_backing_config``.
 """
 
 from __future__ import annotations

@@ -4,10 +4,13 @@
 """The kernel refuses realtime priorities within control groups.
 
 With CONFIG_RT_GROUP_SCHED a control group of controller ``cpu`` starts with no realtime budget.
-libvirt puts each guest into such groups, and the kernel refuses FIFO priorities there.
+libvirt puts each guest into such groups, and the kernel refuses FIFO priorities there. Where
+libvirt is told to leave that controller out, it refuses guests with CPU shares or quotas instead;
+before 25.3.0 and 26.0.0 Nova gives shares to each guest.
 
 Source: kernel ``Documentation/scheduler/sched-rt-group.rst``; libvirt ``cgroup_controllers`` of
-``qemu.conf``.
+``qemu.conf``, ``src/qemu/qemu_cgroup.c``, ``qemuSetupCpuCgroup``;
+``nova/virt/libvirt/driver.py``, ``_update_guest_cputune``.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ import typing as t
 from .._model.kernel import Cgroups, Kernel, Libvirt
 from . import hosts
 from .examples import a_fleet, new_style
-from .rule import Detail, FleetCase, Rule, Severity
+from .rule import Detail, FleetCase, HostCase, Rule, Severity
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,13 +38,28 @@ def _check(case: FleetCase) -> Iterator[Detail]:
                 "into groups of the cgroup controller cpu",
                 f'{hosts.named(guests) if guests else "realtime guests"}: no start, "Cannot set '
                 'scheduler parameters: Operation not permitted"',
-                "a kernel without it (or booted with rt_group_sched=0, where it knows that), or "
-                "in /etc/libvirt/qemu.conf\n"
-                'cgroup_controllers = ["devices", "memory", "blkio", "cpuset", "cpuacct"]\n'
-                "(which gives up quota:cpu_* of flavors)",
+                _fix(host),
                 "/etc/libvirt/qemu.conf",
                 hosts=(host.host.name,),
             )
+
+
+def _fix(case: HostCase) -> str:
+    kernel = "a kernel without it (or booted with rt_group_sched=0, where it knows that)"
+    sees_groups = hosts.cgroups(case) != _V2 or case.release.cgroup_v2_shares
+    if case.release.default_shares and sees_groups:
+        return (
+            f"{kernel}\n(do not take cpu out of libvirt's cgroup_controllers: Nova "
+            f"{case.release.name} gives each guest CPU shares, and then none would start)"
+        )
+    return (
+        f"{kernel}, or in /etc/libvirt/qemu.conf\n"
+        'cgroup_controllers = ["devices", "memory", "blkio", "cpuset", "cpuacct"]\n'
+        "(guests of flavors with quota:cpu_* do not start then)"
+    )
+
+
+_V2 = 2
 
 
 def _fleet(controllers: frozenset[str] | None) -> FleetCase:

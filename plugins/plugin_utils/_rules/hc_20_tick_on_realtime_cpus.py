@@ -42,7 +42,9 @@ def _check(case: HostCase) -> Iterator[Detail]:
         "; ".join(what for what, _effect in found)
         + ("" if built else "; the kernel is built without CONFIG_NO_HZ_FULL"),
         "; ".join(effect for _what, effect in found),
-        tuning.argument(nohz_full=cpus) if built else "a kernel with CONFIG_NO_HZ_FULL",
+        tuning.argument(nohz_full=cpus | tickless & ~(useless | 1))
+        if built
+        else "a kernel with CONFIG_NO_HZ_FULL",
         "/sys/devices/system/cpu/nohz_full",
     )
 

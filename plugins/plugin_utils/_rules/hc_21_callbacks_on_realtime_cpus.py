@@ -33,7 +33,7 @@ def _check(case: HostCase) -> Iterator[Detail]:
         yield Detail(
             f"realtime CPUs {to_text(left)} are neither in rcu_nocbs nor in nohz_full",
             "callbacks of RCU run there in softirqs: latencies in bursts",
-            tuning.argument(rcu_nocbs=cpus),
+            tuning.argument(rcu_nocbs=cpus | kernel.rcu_nocbs),
             "kernel command line",
         )
 

@@ -34,7 +34,7 @@ def _check(case: HostCase) -> Iterator[Detail]:
     kernel, cpus = case.host.kernel, hosts.realtime_cpus(case)
     if kernel is None or not cpus:
         return
-    kept = tuning.kept(online=case.host.topology.online, cpus=cpus)
+    kept = tuning.kept(case.host, cpus)
     found: list[tuple[str, str]] = []
     if struck := (kernel.irq_default or 0) & cpus:
         found.append(
@@ -54,7 +54,7 @@ def _check(case: HostCase) -> Iterator[Detail]:
             )
         )
     if struck := _balanced(case, kernel) & cpus:
-        banned = f"IRQBALANCE_BANNED_CPULIST={to_text(cpus)}"
+        banned = f"IRQBALANCE_BANNED_CPULIST={to_text(cpus | (kernel.irqbalance_banned or 0))}"
         where = "/etc/sysconfig/irqbalance or /etc/default/irqbalance"
         found.append((f"irqbalance may use {to_text(struck)}", f"{banned} in {where}"))
     if found:

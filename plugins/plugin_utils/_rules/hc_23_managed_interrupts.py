@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Managed interrupts may go to isolated CPUs.
 
-NVMe and multi-queue network devices have an interrupt for each CPU, whose affinity the kernel
-manages. ``isolcpus`` keeps them off isolated CPUs only with the flag managed_irq, and then as far
-as a queue has other CPUs.
+Devices with many queues, NVMe above all, have an interrupt for each CPU. Where the kernel manages
+its affinity nobody else can move it: ``isolcpus`` keeps such interrupts off isolated CPUs with the
+flag managed_irq alone, and then as far as a queue has other CPUs.
 
 Source: kernel ``Documentation/admin-guide/kernel-parameters.txt``, ``isolcpus``.
 """

@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The limit on realtime tasks does not suit the host.
 
-Until Linux 6.12 a limit above 0 stops a FIFO task that never sleeps for the rest of each second,
-by default for 50 ms. Without a limit a FIFO task that never sleeps starves everything else on its
-CPU, which is a danger where the CPU is not isolated. From 6.12 on a server for ordinary tasks takes
-its place: it runs only where such tasks wait.
+``sched_rt_runtime_us`` is the time that realtime tasks may have of each second. Until Linux 6.12
+one that never sleeps is stopped for the rest, by default for 50 ms. With -1, no limit, it starves
+everything else on its CPU, which is a danger where the CPU is not isolated. From 6.12 on a server
+for ordinary tasks takes the place of the limit: it runs only where such tasks wait.
 
 Source: kernel ``Documentation/scheduler/sched-rt-group.rst``; ``kernel/sched/rt.c``.
 """

@@ -28,7 +28,7 @@ def _check(case: HostCase) -> Iterator[Detail]:
     watched = ((kernel.watchdog_cpus if kernel else None) or 0) & cpus
     if kernel is None or not watched:
         return
-    kept = to_text(tuning.kept(online=case.host.topology.online, cpus=cpus))
+    kept = to_text(tuning.kept(case.host, cpus))
     yield Detail(
         f"lockup detectors watch realtime CPUs {to_text(watched)}"
         + (", with the NMI watchdog" if kernel.nmi_watchdog else ""),

@@ -30,7 +30,7 @@ def _check(case: HostCase) -> Iterator[Detail]:
     kernel, cpus = case.host.kernel, hosts.realtime_cpus(case)
     struck = ((kernel.workqueue_cpus if kernel else None) or 0) & cpus
     if struck:
-        kept = tuning.kept(online=case.host.topology.online, cpus=cpus)
+        kept = tuning.kept(case.host, cpus)
         yield Detail(
             f"unbound workqueues may use realtime CPUs {to_text(struck)}",
             "a realtime vCPU waits, or starves the work that waits for its CPU",

@@ -5,8 +5,8 @@
 
 By CPU state it wants one frequency governor for all dedicated CPUs, by governor it wants all of
 them online. nova-compute checks that when it starts. Before 27.5.0, 28.3.0 and 29.2.0 it looks for
-the governors of offline CPUs too, which have none: a second start fails, after the first one took
-the CPUs offline.
+the governors of offline CPUs too, which have none: a second start can fail, after the first one
+took CPUs offline.
 
 Source: ``nova/virt/libvirt/cpu/api.py``, ``validate_all_dedicated_cpus``.
 """

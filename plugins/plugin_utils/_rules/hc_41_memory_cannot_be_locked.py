@@ -27,10 +27,12 @@ if t.TYPE_CHECKING:
 def _check(case: FleetCase) -> Iterator[Detail]:
     for host, landing in host_sets.served(case):
         libvirt = host.host.libvirt
-        locked = tuple(filter(flavors.locks_memory, landing))
-        if libvirt is None or not (locked or hosts.realtime(host)):
+        if libvirt is None or libvirt.lock_capable is not False:
             continue
-        if libvirt.lock_capable is False and libvirt.memlock_unlimited is False:
+        if libvirt.memlock_unlimited is not False:
+            continue
+        locked = tuple(filter(flavors.locks_memory, landing))
+        if locked or hosts.realtime(host):
             yield Detail(
                 f"{host.host.name}: the libvirt daemon lacks CAP_SYS_RESOURCE, and its limit of "
                 "locked memory is finite",

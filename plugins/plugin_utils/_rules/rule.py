@@ -158,6 +158,8 @@ class GuestCase:
     """The server as the API or the database has it."""
     pinned: Mapping[str, int] = dataclasses.field(default_factory=dict)
     """Id of each domain of the host to the host CPUs that its vCPUs are pinned to (bitmask)."""
+    realtime: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    """Id of each domain of the host to the host CPUs of its realtime vCPUs (bitmask)."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -172,6 +174,8 @@ class HostGuestsCase:
     """Id of each domain to the host CPUs that its vCPUs are pinned to (bitmask)."""
     servers: tuple[Server, ...] = ()
     """The servers that the API or the database has there."""
+    realtime: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    """Id of each domain to the host CPUs of its realtime vCPUs (bitmask)."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -51,9 +51,13 @@ def hex_mask(cpus: int) -> str:
     return ",".join(groups)
 
 
-def kept(*, online: int, cpus: int) -> int:
-    """List the CPUs that the host keeps beside ``cpus``; all of them where none would be left."""
-    return online & ~cpus or online
+def kept(host: Host, cpus: int) -> int:
+    """List the CPUs that the host keeps for its own work beside ``cpus`` (bitmask).
+
+    Those that a data path polls are spared too; all are kept where none would be left.
+    """
+    online = host.topology.online
+    return online & ~(cpus | host.data_path_cpus) or online & ~cpus or online
 
 
 def partitions(host: Host) -> bool:

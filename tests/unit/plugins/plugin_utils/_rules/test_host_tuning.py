@@ -194,6 +194,40 @@ def test_realtime_groups_stop_realtime_flavors_on_any_host(
     assert not told(a_fleet(a_flavor(host), hosts=(host,)), "HC-19")
 
 
+@pytest.mark.parametrize(
+    ("release", "version", "possible"),
+    [("25.2.1", 1, False), ("25.2.1", 2, False), ("25.2.0", 2, True), ("25.3.0", 1, True)],
+)
+def test_libvirt_leaves_no_controller_out_that_default_shares_need(
+    release: str, version: int, possible: bool
+) -> None:
+    host = new_style(
+        release=release,
+        intent="realtime",
+        kernel=Kernel(rt_group_sched=True),
+        cgroups=Cgroups(version=version, cpu_controller=True),
+        libvirt=Libvirt(),
+    )
+    (found,) = told(a_fleet(hosts=(host,), release=release), "HC-19")["HC-19"]
+    assert ("cgroup_controllers = " in found.fix) is possible
+
+
+def test_a_data_path_keeps_its_cpus_for_itself() -> None:
+    kernel = Kernel(irq_default=EVERY, nohz_full=0xFF, rcu_nocbs=0xFF)
+    host = no_smt(
+        cpu_shared_set="0-1",
+        cpu_dedicated_set="8-15",
+        intent="realtime",
+        data_path_cpus=0b1100,
+        kernel=kernel,
+    )
+    found = told(host, "HC-20", "HC-21", "HC-22")
+    fixes = {code: details[0].fix for code, details in found.items()}
+    assert "irqaffinity=0-1,4-7 " in fixes["HC-22"]
+    assert "nohz_full=2-3,8-15 " in fixes["HC-20"]
+    assert "rcu_nocbs=0-15 " in fixes["HC-21"]
+
+
 def test_the_boot_cpu_keeps_its_tick() -> None:
     host: dict[str, t.Any] = {"cpu_dedicated_set": "0-7", "cpu_shared_set": "8-15"}
     at_ease = no_smt(**host, intent="realtime", kernel=Kernel(nohz_full=0xFE))
