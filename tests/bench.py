@@ -21,7 +21,7 @@ import tempfile
 import time
 import typing as t
 
-from benching import fleet, sample, upgrade
+from benching import fleet, guests, sample, upgrade
 from replaying.kinds import host_cells
 
 from ansible_collections.pinguard.nova.plugins.plugin_utils._model.flavor import NO_IMAGE, Flavor
@@ -40,6 +40,7 @@ HOSTS = 200
 ROUNDS = 5
 FLAVORS = 1_000
 FLEETS = (1_000, 10_000)
+GUEST_HOSTS = (100, 1_000)
 UPGRADES = (1_000, 2_000)
 MOST_SECONDS = 60
 """What the plan of the larger fleet may take."""
@@ -161,17 +162,16 @@ def fleets() -> None:
     for hosts in FLEETS:
         with tempfile.TemporaryDirectory() as folder:
             fleet.write(pathlib.Path(folder), hosts, FLAVORS)
-            answer = subprocess.run(
-                [sys.executable, __file__, folder], stdout=subprocess.PIPE, check=True, text=True
-            )
-        result = json.loads(answer.stdout)
+            result = apart("fleet", folder)
         results.append(result)
         print(
             f"fleet: {result['flavors']:,} flavors x {result['hosts']:,} hosts of "
             f"{result['classes']} classes: {result['seconds']:.1f} s (of which reading "
             f"{result['read']:.1f} s), "
             f"{result['flavors'] * result['hosts'] / result['seconds']:,.0f} pairs/s, "
-            f"peak {result['peak_mb']:.0f} MB, {result['findings']:,} findings",
+            f"peak {result['peak_mb']:.0f} MB, {result['findings']:,} findings; "
+            f"XML of {result['xmls']:,} guests: {1e6 * result['xml_seconds'] / result['xmls']:.0f} "
+            "us each",
             flush=True,
         )
     first, last = results[0], results[-1]
@@ -180,6 +180,29 @@ def fleets() -> None:
         f"{last['seconds'] / first['seconds']:.1f} x the time and "
         f"{last['peak_mb'] / first['peak_mb']:.2f} x the memory"
     )
+
+
+def apart(kind: str, folder: str) -> dict[str, t.Any]:
+    """Audit what is in a folder in a process of its own."""
+    command = [sys.executable, __file__, kind, folder]
+    answer = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
+    found: dict[str, t.Any] = json.loads(answer.stdout)
+    return found
+
+
+def running() -> None:
+    """Audit the running guests of growing fleets, and print what it takes."""
+    for hosts in GUEST_HOSTS:
+        with tempfile.TemporaryDirectory() as folder:
+            guests.write(pathlib.Path(folder), hosts)
+            result = apart("guests", folder)
+        print(
+            f"guests: {result['guests']:,} on {result['hosts']:,} hosts: "
+            f"{result['seconds']:.1f} s (of which reading {result['read']:.1f} s), "
+            f"{1000 * result['seconds'] / result['guests']:.2f} ms a guest, "
+            f"peak {result['peak_mb']:.0f} MB, {result['findings']:,} findings",
+            flush=True,
+        )
 
 
 def upgrades() -> None:
@@ -214,13 +237,16 @@ def planned(given: Fleet, goal: Goal) -> Plan:
 
 
 def main(arguments: list[str]) -> None:
-    """Measure everything; with a folder as argument, audit what is in it and print JSON."""
+    """Measure everything; with ``fleet`` or ``guests`` and a folder, audit that and print JSON."""
     if arguments:
-        print(json.dumps(fleet.run(pathlib.Path(arguments[0]))))
+        kind, folder = arguments
+        run = {"fleet": fleet.run, "guests": guests.run}[kind]
+        print(json.dumps(run(pathlib.Path(folder))))
         return
     print(f"Python {sys.version.split()[0]}, {os.cpu_count()} CPUs", flush=True)
     beside_nova()
     fleets()
+    running()
     upgrades()
 
 

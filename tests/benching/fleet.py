@@ -14,7 +14,11 @@ import typing as t
 from ansible_collections.pinguard.nova.plugins.plugin_utils._model import documents, loading
 from ansible_collections.pinguard.nova.plugins.plugin_utils._model.flavor_files import read_flavors
 from ansible_collections.pinguard.nova.plugins.plugin_utils._model.host import Fleet, Scheduler
-from ansible_collections.pinguard.nova.plugins.plugin_utils._rules.audit import audit
+from ansible_collections.pinguard.nova.plugins.plugin_utils._nova.guest_xml import (
+    places_of,
+    predict,
+)
+from ansible_collections.pinguard.nova.plugins.plugin_utils._rules.audit import Audit, audit
 
 from .sample import RELEASE
 
@@ -44,19 +48,37 @@ def run(folder: pathlib.Path) -> Data:
     flavors = read_flavors(str(folder / "flavors.json"))
     read = time.perf_counter() - start
     found = audit(Fleet(Scheduler(RELEASE), classes, flavors))
+    seconds, most_mb = time.perf_counter() - start, peak_mb()
     return {
         "hosts": sum(len(each.names) for each in classes),
         "classes": len(classes),
         "flavors": len(flavors),
         "read": read,
-        "seconds": time.perf_counter() - start,
+        "seconds": seconds,
         "findings": len(found.findings),
         "rows": len(found.rows),
-        "peak_mb": _peak_mb(),
+        "peak_mb": most_mb,
+        **_xmls(found),
     }
 
 
-def _peak_mb() -> float:
+def _xmls(found: Audit) -> Data:
+    """Write the XML of each flavor on each class of hosts that it boots on."""
+    placed = [
+        (case, host, outcome.fitted)
+        for case in found.rows
+        for host, outcome in zip(case.hosts, case.outcomes, strict=True)
+        if outcome.boots
+    ]
+    start = time.perf_counter()
+    for case, host, fitted in placed:
+        places, release = places_of(fitted), host.release
+        where = (case.guest, places, host.host, release, fitted, host.cells)
+        predict(case.flavor, case.image, *where)
+    return {"xmls": len(placed), "xml_seconds": time.perf_counter() - start}
+
+
+def peak_mb() -> float:
     """Read the most memory that this process had resident.
 
     Not from getrusage where /proc is: its figure starts at the size of the process that spawned

@@ -14,6 +14,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
+import sys
 import typing as t
 
 from ...module_utils._read import cpu_list, files, libvirt_xml
@@ -58,13 +59,13 @@ def read_hosts(path: str) -> dict[str, HostDomains]:
         if path.endswith(".xml"):
             return _of_xml([path])
         name = os.path.splitext(os.path.basename(path))[0]
-        return {name: host_domains(loading.bare_facts(loading.load(path), FACT), name, path)}
+        return {name: _host_domains(loading.bare_facts(loading.load(path), FACT), name, path)}
     found = _of_xml(xml_files(path))
     facts = loading.facts_folder(path, FACT) if loading.facts_files(path) else ()
     for host, document in facts:
         if host in found:
             raise InputError(f"there are two hosts {quoted(host)}", SHAPE, path)
-        found[host] = host_domains(document, host, f"{path}: host {host}")
+        found[host] = _host_domains(document, host, f"{path}: host {host}")
     if not found:
         raise InputError("the folder holds no domains", SHAPE, path)
     return found
@@ -77,6 +78,12 @@ def host_domains(document: object, host: str, where: str = "") -> HostDomains:
     """
     with within(where):
         facts = plain(document)
+    return _host_domains(facts, host, where)
+
+
+def _host_domains(facts: t.Any, host: str, where: str) -> HostDomains:
+    """Build them from a plain document, as :mod:`loading` reads it."""
+    with within(where):
         check(facts, "guests:1")
         seen: set[str] = set()
         found = []
@@ -158,13 +165,15 @@ def _domain(entry: dict[str, t.Any], host: str, path: Path, where: str) -> Domai
     if told is not None and flavor is None:
         unread += ("nova: the flavor in the metadata is incomplete",)
     known = told is not None and "extra_specs" in told
+    live = _xml(entry, "live", path)
     return Domain(
         entry["id"],
         entry["name"],
         host,
         entry["running"],
-        _xml(entry, "live", path),
-        _xml(entry, "persistent", path),
+        live,
+        # Mostly the same, and then one value is enough.
+        live if entry.get("persistent") == entry.get("live") else _xml(entry, "persistent", path),
         None if told is None else _metadata(told, flavor),
         flavor if known else None,
         _image(told, where) if told is not None and known else None,
@@ -221,7 +230,7 @@ def _image(told: Mapping[str, t.Any], where: str) -> Image:
 def _thread(entry: Mapping[str, t.Any], path: Path) -> Thread:
     return Thread(
         entry["id"],
-        entry["name"],
+        sys.intern(entry["name"]),
         entry["kind"],
         entry.get("index"),
         cpu_set(entry["cpus"], (*path, "cpus")),

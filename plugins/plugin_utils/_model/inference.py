@@ -36,18 +36,18 @@ def flavor(domain: Domain, shared: int | None = None, cells: Iterable[int] = ())
     return dataclasses.replace(bare, extra_specs=extra_specs(domain.xml, shared, cells))
 
 
-def pins(xml: GuestXml, shared: int | None = None, cells: Iterable[int] = ()) -> dict[int, int]:
+def pins(xml: GuestXml, cells: Iterable[int] = ()) -> dict[int, int]:
     """Map the pinned vCPUs to their host CPUs; the others float over a set.
 
-    A pinned vCPU has a CPU for itself, which is not the only shared one of its host cell. The rest
-    is as in :func:`extra_specs`.
+    A pinned vCPU has a CPU for itself, which is not all that vCPUs float over in its host cell; no
+    vCPU under realtime floats. The rest is as in :func:`extra_specs`.
     """
     holders = collections.Counter(xml.vcpu_pins.values())
-    alone = {cell & (shared or 0) for cell in cells}
+    alone, realtime = set(cells), xml.realtime
     return {
         vcpu: cpu
         for vcpu, cpu in xml.pins.items()
-        if holders[1 << cpu] == 1 and 1 << cpu not in alone
+        if holders[1 << cpu] == 1 and (realtime >> vcpu & 1 or 1 << cpu not in alone)
     }
 
 
@@ -57,9 +57,9 @@ def extra_specs(
     """Infer the extra specs from what they made of a domain.
 
     ``shared`` is the set of shared CPUs of its host, None where that is unknown, and ``cells`` are
-    the CPUs of the host's cells.
+    the CPUs that vCPUs float over in each of the host's cells.
     """
-    pinned = mask(pins(xml, shared, cells))
+    pinned = mask(pins(xml, cells))
     return {
         **_cpu_policy(xml, pinned),
         **_emulator_policy(xml, pinned, shared),

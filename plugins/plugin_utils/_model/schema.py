@@ -14,9 +14,10 @@ import re
 import typing as t
 
 from ...module_utils._read.errors import InputError, quoted
+from . import quick_check
 
 if t.TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from jsonschema import ValidationError
     from jsonschema.protocols import Validator
@@ -75,13 +76,13 @@ def plain(document: object) -> t.Any:
         raise InputError(f"not a plain document ({why})", accepted) from None
 
 
-def unique(pairs: Iterable[tuple[str, t.Any]]) -> dict[str, t.Any]:
+def unique(pairs: Sequence[tuple[str, t.Any]]) -> dict[str, t.Any]:
     """Make a mapping of pairs; raise ``InputError`` where a key is given twice."""
-    result: dict[str, t.Any] = {}
-    for key, value in pairs:
-        if key in result:
-            raise InputError(f"the key {quoted(key)} is given twice", "each key once")
-        result[key] = value
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        keys = [key for key, _value in pairs]
+        twice = next(key for index, key in enumerate(keys) if key in keys[:index])
+        raise InputError(f"the key {quoted(twice)} is given twice", "each key once")
     return result
 
 
@@ -111,8 +112,8 @@ def schema(name: str) -> dict[str, t.Any]:
     return found
 
 
-@functools.cache
-def _validator(reference: str) -> Validator:
+def validator(described: dict[str, t.Any]) -> Validator:
+    """Make a validator of a schema that holds numbers and patterns to our word."""
     try:
         import jsonschema
     except ImportError:
@@ -127,8 +128,14 @@ def _validator(reference: str) -> Validator:
     strict: type[Validator] = jsonschema.validators.extend(
         draft, {"pattern": _pattern}, type_checker=types
     )
-    checker: Validator = strict(_written_out({"$ref": f"{_PREFIX}{reference}"}, ""))
-    return checker
+    return strict(described)
+
+
+@functools.cache
+def checks(reference: str) -> tuple[Validator, quick_check.Fits | None]:
+    """Make what a document is held against: the one that names faults, and a quick one."""
+    described = _written_out({"$ref": f"{_PREFIX}{reference}"}, "")
+    return validator(described), quick_check.made(described)
 
 
 def _pattern(
@@ -170,7 +177,10 @@ def check(document: t.Any, reference: str, path: Path = ()) -> None:
 
     Raises ``InputError`` that names the path of the first bad key.
     """
-    for fault in _validator(reference).iter_errors(document):
+    thorough, quick = checks(reference)
+    if quick and quick(document):
+        return
+    for fault in thorough.iter_errors(document):
         raise _input_error(fault, path)
 
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 
+from ...module_utils._read.cpu_list import mask
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Cpu:
@@ -34,11 +36,11 @@ class NumaCell:
     cpus: tuple[Cpu, ...]
     memory_mb: int
     pages: tuple[PagePool, ...] = ()
+    cpuset: int = dataclasses.field(init=False, repr=False, compare=False)
+    """The cell's online CPUs (bitmask), which is asked for again and again."""
 
-    @property
-    def cpuset(self) -> int:
-        """The cell's online CPUs (bitmask)."""
-        return sum(1 << cpu.id for cpu in self.cpus)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cpuset", mask(cpu.id for cpu in self.cpus))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -52,6 +54,13 @@ class Topology:
     """CPUs that exist, online or not (bitmask)."""
     isolated: int | None = None
     """CPUs that the kernel keeps its scheduler off, as sysfs tells; None where unknown."""
+    cores: tuple[int, ...] = dataclasses.field(init=False, repr=False, compare=False)
+    """The thread siblings of each core (bitmasks), each core once, by its lowest id."""
+
+    def __post_init__(self) -> None:
+        siblings = {cpu.siblings for cell in self.cells for cpu in cell.cpus}
+        cores = sorted(set(map(mask, siblings)), key=lambda core: core & -core)
+        object.__setattr__(self, "cores", tuple(cores))
 
     @property
     def hyperthreading(self) -> bool:
@@ -60,9 +69,3 @@ class Topology:
         Source: ``nova/virt/libvirt/host.py``, ``Host.has_hyperthreading``.
         """
         return any(len(cpu.siblings) > 1 for cell in self.cells for cpu in cell.cpus)
-
-    @property
-    def cores(self) -> tuple[int, ...]:
-        """The thread siblings of each core (bitmasks), each core once, by its lowest id."""
-        found = {sum(1 << i for i in cpu.siblings) for cell in self.cells for cpu in cell.cpus}
-        return tuple(sorted(found, key=lambda core: core & -core))

@@ -13,7 +13,6 @@ import typing as t
 
 from ...module_utils._read.cpu_list import ids, mask
 from .._model.guest_xml import Backing, CpuModel, GuestXml, Scheduling, XmlCell
-from .._model.kernel import Cgroups
 from .._model.server import CellPlace
 from . import constraints, cpu_topology, image_properties, inventory, memory_encryption, startup
 from .errors import NovaError
@@ -117,10 +116,10 @@ def check(
     ``MemoryPagesUnsupported``, ``UnsupportedHostCPUControlPolicy``; crashes with ``ValueError`` on
     a quota that is no number.
     """
-    shares = guest is not None and guest.emulator_threads_policy == "share"
-    shared = _shared_set(host, release)
-    if shares and shared is not None and not shared & host.topology.online:
-        raise NovaError("Invalid", "no CPU of [compute] cpu_shared_set is online")
+    if guest is not None and guest.emulator_threads_policy == "share":
+        shared = _shared_set(host, release)
+        if shared is not None and not shared & host.topology.online:
+            raise NovaError("Invalid", "no CPU of [compute] cpu_shared_set is online")
     if guest is not None:
         constraints.realtime_cpus(flavor, image, release)
     if (
@@ -139,7 +138,9 @@ def check(
             "[libvirt] file_backed_memory excludes guests with a page size",
         )
     quotas = [name for name in _QUOTAS if f"quota:cpu_{name}" in flavor.extra_specs]
-    if quotas and not _controls_cpus(host, release):
+    if not quotas:
+        return
+    if not _controls_cpus(host, release):
         raise NovaError(
             "UnsupportedHostCPUControlPolicy",
             f"quota:cpu_{quotas[0]} needs the cgroup controller cpu, which Nova does not find",
@@ -204,7 +205,9 @@ def _controls_cpus(host: Host, release: Release) -> bool:
 
     Source: ``nova/virt/libvirt/host.py``, ``Host.is_cpu_control_policy_capable``.
     """
-    told = host.cgroups or Cgroups()
+    told = host.cgroups
+    if told is None:
+        return True
     hierarchy = told.version
     if hierarchy == _UNIFIED and not release.cgroup_v2_shares:
         return False

@@ -100,27 +100,30 @@ def read(image: Image, release: Release) -> ImageProperties:
     Source: ``nova/objects/image_meta.py``, ``ImageMetaProps.from_dict``.
     """
     given = image.properties
+    if not given:
+        return _NONE
+    own = {key[3:]: value for key, value in given.items() if key.startswith("hw_")}
     policies = ("dedicated", "shared", "mixed") if release.mixed_policy else ("dedicated", "shared")
     affinities = ("required", "legacy", "preferred") + (
         ("socket",) if release.socket_affinity else ()
     )
 
     def word(key: str, accepted: tuple[str, ...]) -> str | None:
-        value = given.get(f"hw_{key}")
+        value = own.get(key)
         if value is not None and str(value) not in accepted:
             raise crash("ValueError", f"hw_{key}: {value!r} is none of {', '.join(accepted)}")
         return None if value is None else str(value)
 
     def text(key: str) -> str | None:
-        value = given.get(f"hw_{key}")
+        value = own.get(key)
         return None if value is None else str(value)
 
     def integer(key: str) -> int | None:
-        value = given.get(f"hw_{key}")
+        value = own.get(key)
         return None if value is None else number(f"hw_{key}", value)
 
     def boolean(key: str) -> bool | None:
-        value = given.get(f"hw_{key}")
+        value = own.get(key)
         return None if value is None else truth(value)
 
     cpu_policy = word("cpu_policy", policies)
@@ -176,3 +179,6 @@ def read(image: Image, release: Release) -> ImageProperties:
         ),
         **numbers,
     )
+
+
+_NONE = ImageProperties()

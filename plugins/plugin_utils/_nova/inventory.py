@@ -258,8 +258,9 @@ def _siblings(cell: NumaCell, usable: int, release: Release) -> tuple[tuple[int,
         (set_order.rebuilt(cpu.siblings) for cpu in cell.cpus),
         old_hash=release.runs_on_old_python,
     )
+    order = tuple(ids(usable))
     trimmed = (
-        set_order.rebuilt(set_order.intersection(set_order.rebuilt(core), tuple(ids(usable))))
+        set_order.rebuilt(set_order.narrowed(set_order.rebuilt(core), order, usable))
         for core in cores
     )
     return tuple(core for core in trimmed if core)

@@ -343,8 +343,8 @@ def unbuildable(
     """
     if not seen.release.dedicated_set:
         return None
-    properties = image_properties.read(image, seen.release)
     try:
+        properties = image_properties.read(image, seen.release)
         guest_xml.check(flavor, properties, guest, seen.host, seen.release)
         refusal = guest_xml.refused_by_libvirt(flavor, properties, guest, seen.host, seen.release)
         refusal = refusal or guest_xml.floating_nowhere(guest, seats, seen.cells)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import typing as t
 
 from ...module_utils._read.cpu_list import CpuListError, parse_nova, to_text
@@ -25,12 +26,18 @@ def cpu_option(value: str | None, name: str) -> int | None:
     if not value:
         return None
     try:
-        cpus = parse_nova(value)
+        cpus = _parsed(value)
     except CpuListError as error:
         raise NovaError("Invalid", f"{name}: {error}") from None
     if not cpus:
         raise NovaError("Invalid", f"{name}: {value!r} leaves no CPU")
     return cpus
+
+
+@functools.lru_cache(maxsize=1024)
+def _parsed(text: str) -> int:
+    """Read a list of CPUs. Hosts of a fleet have the same few lists, and are asked often."""
+    return parse_nova(text)
 
 
 def check(config: HostConfig, release: Release) -> None:

@@ -91,11 +91,12 @@ def place(case: FlavorCase, index: int) -> Place | None:
     xml = _xml(case.flavor, case, host, case.guest, outcome)
     if xml is None or xml.emulator is None:
         return None
+    realtime = xml.realtime
     return Place(
         xml,
         xml.emulator,
         kind(case, host, xml),
-        {vcpu: cpu for vcpu, cpu in sorted(xml.pins.items()) if xml.realtime >> vcpu & 1},
+        {vcpu: cpu for vcpu, cpu in sorted(xml.pins.items()) if realtime >> vcpu & 1},
     )
 
 
@@ -204,8 +205,9 @@ def kind(case: FlavorCase, host: HostCase, xml: GuestXml) -> str:
         return "a CPU of its own"
     if policy == "share" and host.host.config.cpu_shared_set:
         return "cpu_shared_set"
-    ordinary = mask(vcpu for vcpu in xml.vcpu_pins if not xml.realtime >> vcpu & 1)
-    if not xml.realtime:
+    realtime = xml.realtime
+    ordinary = mask(vcpu for vcpu in xml.vcpu_pins if not realtime >> vcpu & 1)
+    if not realtime:
         return "CPUs of all its vCPUs"
     return f"CPUs of vCPU {to_text(ordinary)}" if ordinary else "no vCPU is without realtime"
 

@@ -103,8 +103,10 @@ def test_policies_are_told_by_where_threads_run(
 def test_a_vcpu_on_the_only_shared_cpu_of_its_cell_floats() -> None:
     one = xml("0 2", "0,2")
     assert inference.pins(one) == {0: 0, 1: 2}
-    assert inference.pins(one, shared=1, cells=(HOST,)) == {1: 2}
-    assert inference.pins(one, shared=0b11, cells=(HOST,)) == {0: 0, 1: 2}
+    assert inference.pins(one, (1,)) == {1: 2}
+    assert inference.pins(one, (0b11, HOST)) == {0: 0, 1: 2}
+    realtime = xml("0 2", realtime="0")
+    assert inference.pins(realtime, (1,)) == {0: 0, 1: 2}
 
 
 @pytest.mark.parametrize(

@@ -228,3 +228,10 @@ def test_why_it_does_not_fit(specs: str, text: str) -> None:
     outcome = decided(specs, *HOSTS["new HT"])
     assert outcome.stage == "filter"
     assert text in outcome.reason
+
+
+def test_a_compute_fails_to_build_from_an_image_whose_property_it_does_not_know() -> None:
+    socket = Image("cirros", {"hw_pci_numa_affinity_policy": "socket"})
+    wanted, old = flavor("", vcpus=2, memory_mb=512), host(PAIRS, "22.0.0")
+    outcome = schedule.decide(wanted, socket, old, Scheduler("23.0.0"))
+    assert (outcome.stage, outcome.error) == ("driver", "ValueError")
