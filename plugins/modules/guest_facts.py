@@ -27,7 +27,7 @@ options:
     description:
       - Container in which O(virsh) is run, where the host itself has none or does not reach
         libvirt, such as V(nova_libvirt).
-      - It is run with the first of C(podman) and C(docker) that the host has. For anything else
+      - It is run with the one of C(podman) and C(docker) that has this container. For anything else
         write the whole command in O(virsh).
     type: str
   uri:

@@ -30,6 +30,8 @@ MACHINE = ("machine.slice", "machine")
 _CONTROLLERS = frozenset({"cpu", "cpuset", "cpuacct", "memory", "devices", "blkio", "freezer"})
 _DROP_INS = 256
 """Files that are read of one folder."""
+_UNIT = 1 << 16
+"""Bytes that a file of systemd may have."""
 
 
 def cgroups(
@@ -133,13 +135,13 @@ def _units(tree: Tree, unit: str, present: int) -> int | None:
     """Read AllowedCPUs of a unit; ``system.control`` holds what ``systemctl`` was told."""
     folders = [f"{base}/system" for base in SYSTEMD]
     folders += [f"{base}/system.control" for base in SYSTEMD[1:]]
-    own = (text(tree, f"{folder}/{unit}") for folder in folders[::-1])
+    own = (text(tree, f"{folder}/{unit}", _UNIT) for folder in folders[::-1])
     texts = [next((each for each in own if each is not None), ""), _drop_ins(tree, folders, unit)]
     return _assigned(texts, "AllowedCPUs", present)
 
 
 def _manager(tree: Tree) -> str:
-    own = (text(tree, f"{base}/system.conf") for base in SYSTEMD[::-1])
+    own = (text(tree, f"{base}/system.conf", _UNIT) for base in SYSTEMD[::-1])
     first = next((each for each in own if each is not None), "")
     return f"{first}\n{_drop_ins(tree, SYSTEMD, 'system.conf')}"
 
@@ -150,7 +152,7 @@ def _drop_ins(tree: Tree, folders: t.Iterable[str], name: str) -> str:
     for folder in folders:
         found = [each for each in names(tree, f"{folder}/{name}.d") if each.endswith(".conf")]
         places.update({each: f"{folder}/{name}.d/{each}" for each in found[:_DROP_INS]})
-    return "\n".join(text(tree, places[each]) or "" for each in sorted(places))
+    return "\n".join(text(tree, places[each], _UNIT) or "" for each in sorted(places))
 
 
 def _assigned(texts: t.Iterable[str], key: str, present: int) -> int | None:

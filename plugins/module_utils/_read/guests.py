@@ -81,15 +81,15 @@ def guest_facts(
     elif os.path.realpath(root) != "/":
         raise InputError("virsh tells of this host alone", "xml for what was captured", "root")
     else:
-        asked = Virsh(_command(virsh, container), uri, timeout)
+        asked = Virsh(_command(virsh, container, timeout), uri, timeout)
         found = asked.domains(domains, unread)
         libvirt = asked.version(unread)
+    names = set(domains or ())
+    ids = {name.lower() for name in names}
     kept = [
         domain
         for domain in found
-        if domains is None
-        or domain["name"] in domains
-        or domain["id"].lower() in map(str.lower, domains)
+        if domains is None or domain["name"] in names or domain["id"].lower() in ids
     ]
     processes = threads.processes(tree)
     for domain in kept:
@@ -102,21 +102,32 @@ def guest_facts(
     }
 
 
-def _command(virsh: Sequence[str], container: str | None) -> list[str]:
+def _command(virsh: Sequence[str], container: str | None, timeout: int) -> list[str]:
     if not virsh or not all(word and "\0" not in word for word in virsh):
         raise InputError("is no command", "a command and its first arguments", "virsh")
     if container is None:
         return [*virsh]
     if not re.fullmatch(r"\w[\w.-]{0,127}", container, re.ASCII):
         raise InputError(f"{quoted(container)} is no name", "a container's name", "container")
-    engine = next((name for name in ENGINES if shutil.which(name)), None)
-    if engine is None:
+    engines = [name for name in ENGINES if shutil.which(name)]
+    if not engines:
         raise InputError(
             f"nothing that runs containers was found ({', '.join(ENGINES)})",
             "one of them, or virsh as [COMMAND, exec, CONTAINER, virsh]",
             "container",
         )
-    return [engine, "exec", container, *virsh]
+    if len(engines) > 1:
+        # Some distributions bring one of them along, whichever runs the containers.
+        engines = [name for name in engines if _holds(name, container, timeout)] or engines
+    return [engines[0], "exec", container, *virsh]
+
+
+def _holds(engine: str, container: str, timeout: int) -> bool:
+    words = ("inspect", "--type", "container", "--format", "{{.Id}}", container)
+    try:
+        return bool(output([engine, *words], timeout).strip())
+    except InputError:
+        return False
 
 
 class Virsh:
@@ -138,7 +149,7 @@ class Virsh:
             raise
 
     def _uuids(self) -> list[str]:
-        uuids = self._ask("list", "--all", "--uuid").lower().split()
+        uuids = list(dict.fromkeys(self._ask("list", "--all", "--uuid").lower().split()))
         strange = next((word for word in uuids if not _UUID.fullmatch(word)), None)
         if strange is not None:
             raise InputError(f"lists {quoted(strange)}", "UUIDs of domains", shown(self._base))
@@ -164,7 +175,7 @@ class Virsh:
         asked for the others' names. Raises :class:`InputError` where libvirt cannot be asked.
         """
         uuids = self._listed()
-        named = [name.lower() for name in wanted or ()]
+        named = {name.lower() for name in wanted or ()}
         if wanted is not None and all(map(_UUID.fullmatch, named)):
             uuids = [uuid for uuid in uuids if uuid in named]
         found = []
@@ -190,16 +201,21 @@ class Virsh:
             return True
 
     def _domain(self, uuid: str) -> dict[str, t.Any]:
-        first = libvirt_xml.described(self._ask("dumpxml", uuid))
+        first = self._described(uuid)
         if not first["running"]:
             return _entry({"persistent": first})
         try:
-            text = self._ask("dumpxml", uuid, "--inactive")
-            return _entry({"live": first, "persistent": libvirt_xml.described(text)})
+            return _entry({"live": first, "persistent": self._described(uuid, "--inactive")})
         except InputError as problem:
             if not isinstance(problem, NoAnswer) and not self._exists(uuid):
                 raise
             return _entry({"live": first}, [f"persistent: {problem}"])
+
+    def _described(self, uuid: str, *words: str) -> dict[str, t.Any]:
+        found = libvirt_xml.described(self._ask("dumpxml", uuid, *words))
+        if found["id"].lower() != uuid:
+            raise InputError(f"the XML is of {quoted(found['id'])}", "the domain asked for")
+        return found
 
     def version(self, unread: list[str]) -> str | None:
         """Tell the version of the daemon, or else of virsh's own library."""
@@ -242,11 +258,19 @@ def _files(tree: Tree, paths: Sequence[str]) -> Iterator[str]:
         names = tree.names(path)
         if names is not None:
             inside = (f"{path.rstrip('/')}/{n}" for n in names if re.search(r"\.xml$|dumpxml", n))
-            yield from (file for file in inside if not tree.is_directory(file))
+            yield from (file for file in inside if not _is_folder(tree, file))
         elif tree.exists(path):
             yield path
         else:
             raise InputError("no such file or folder", "XML of virsh dumpxml", path)
+
+
+def _is_folder(tree: Tree, path: str) -> bool:
+    """Tell whether ``path`` is a folder; of what cannot be told, reading it says why."""
+    try:
+        return tree.is_directory(path)
+    except InputError:
+        return False
 
 
 def _add_threads(

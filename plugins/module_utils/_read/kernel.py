@@ -31,9 +31,13 @@ IRQBALANCE = ("/etc/sysconfig/irqbalance", "/etc/default/irqbalance")
 
 _CONFIG = 8 << 20
 """Characters of a kernel's configuration, packed or not; real ones have 300,000."""
+_INTERRUPTS = 1 << 16
+"""Interrupts of a host, many more than any has; of one with more nothing is told."""
 _FAMILIES = 256
 """Names of interrupts that are kept; a host has some tens."""
 _NAME = 64
+_LONG_NAME = 1024
+"""Characters looked at of a line of names; drivers that share an interrupt are all in it."""
 _NO_LIMIT_US = 2_000_000_000
 """Source: kernel ``include/linux/pm_qos.h``, ``PM_QOS_CPU_LATENCY_DEFAULT_VALUE``."""
 
@@ -47,7 +51,6 @@ _CPU_NAME = re.compile(r"cpu([0-9]{1,5})", re.ASCII)
 _CHOSEN = re.compile(r"\[(\w{1,16})\]", re.ASCII)
 _WORD = re.compile(r"[a-z][\w-]{0,31}", re.ASCII)
 _SMT = frozenset({"on", "off", "forceoff", "notsupported", "notimplemented"})
-_COUNTS = re.compile(r" *([0-9]{1,9}):((?: +[0-9]+)*)(.*)", re.ASCII)
 _QUEUE = re.compile(
     r"nvme[0-9]+q[1-9]|.*(?:(?:tx|rx|comp|fp|queue|input|output|msix)[-_.]?)[0-9]",
     re.ASCII | re.IGNORECASE,
@@ -237,7 +240,10 @@ def _interrupts(tree: Tree, present: int) -> dict[str, t.Any]:
     families: dict[str, int] = {}
     members: dict[str, int] = {}
     read = False
-    for irq, name in _named(found):
+    named = list(_named(found))
+    if len(named) > _INTERRUPTS:
+        return {}
+    for irq, name in named:
         cpus = _effective(tree, irq)
         if cpus is None:
             continue
@@ -259,10 +265,10 @@ def _interrupts(tree: Tree, present: int) -> dict[str, t.Any]:
 def _named(table: str) -> Iterator[tuple[int, str]]:
     """List number and names of each interrupt of a device: they stand last, behind two blanks."""
     for line in table.splitlines():
-        found = _COUNTS.match(line)
-        names_of = re.split(r" {2,}", found[3].strip())[-1] if found else ""
-        if found and found[2] and names_of:
-            yield int(found[1]), names_of
+        irq, _colon, rest = line.partition(":")
+        number_of, names_of = irq.strip(), rest.rstrip().rpartition("  ")[2].strip()
+        if re.fullmatch("[0-9]{1,9}", number_of) and re.search("[^0-9 ]", names_of):
+            yield int(number_of), names_of[:_LONG_NAME]
 
 
 def _effective(tree: Tree, irq: int) -> int | None:
@@ -358,12 +364,9 @@ def _idle_latency(tree: Tree, path: str, limit: int) -> int | None:
     states = [
         name for name in names(tree, f"{path}/cpuidle") if re.fullmatch("state[0-9]{1,3}", name)
     ]
-    own = text(tree, f"{path}/power/pm_qos_resume_latency_us")
-    if own == "n/a":
-        # No latency is borne; 0 stands for no limit.
-        limit = 0
-    elif own and own.isdecimal() and int(own):
-        limit = min(limit, int(own))
+    own = f"{path}/power/pm_qos_resume_latency_us"
+    # With n/a no latency is borne; 0 stands for no limit.
+    limit = 0 if text(tree, own) == "n/a" else min(limit, number(tree, own) or limit)
     latencies = []
     for state in states:
         latency = number(tree, f"{path}/cpuidle/{state}/latency")

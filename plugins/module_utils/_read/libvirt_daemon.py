@@ -19,7 +19,13 @@ if t.TYPE_CHECKING:
     from .files import Tree
 
 DAEMONS = ("virtqemud", "libvirtd")
-QEMU_CONF = ("/etc/libvirt/qemu.conf", "/etc/kolla/nova-libvirt/qemu.conf")
+QEMU_CONF = (
+    "/etc/kolla/nova-libvirt/qemu.conf",
+    "/var/lib/config-data/puppet-generated/nova_libvirt/etc/libvirt/qemu.conf",
+    "/etc/libvirt/qemu.conf",
+)
+"""Where deployers keep it: kolla, TripleO, and libvirt's own place, which a host with libvirt in a
+container may have too. The first one that exists is read."""
 LIBRARIES = (
     "/usr/lib64",
     "/usr/lib/x86_64-linux-gnu",
@@ -33,7 +39,7 @@ _LIBRARY = re.compile(r"libvirt\.so\.0\.([0-9]{1,6})\.([0-9]{1,4})(?![\w.])", re
 """Version 9.7.1 is ``libvirt.so.0.9007.1``. Source: libvirt ``meson.build``."""
 _CAPABILITIES = re.compile(r"^CapEff:\s*([0-9a-f]{1,16})$", re.MULTILINE)
 _MEMLOCK = re.compile(r"^Max locked memory +(\S+) +(\S+)", re.MULTILINE)
-_CONTROLLERS = re.compile(r"^[ \t]*cgroup_controllers[ \t]*=[ \t]*\[([^\]]*)\]", re.MULTILINE)
+_CONTROLLERS = re.compile(r"^[ \t]*cgroup_controllers[ \t]*=[ \t]*\[([^][]*)\]", re.MULTILINE)
 _COMMENT = re.compile(r"#.*")
 _CONTROLLER = re.compile(r"[\"']([a-z_]{1,32})[\"']")
 
@@ -43,16 +49,20 @@ def libvirt(tree: Tree, running: list[Process] | None) -> dict[str, t.Any] | Non
 
     ``running`` are the processes. Never raises for the content of a file.
     """
-    found = [each for name in DAEMONS for each in running or () if each.name == name]
-    place = f"/proc/{found[0].pid}" if found else None
-    facts = known(
-        {
-            "version": _version(tree, place),
-            **(_rights(tree, place) if place else {}),
-            "controllers": _controllers(tree),
-        }
-    )
-    return facts or None
+    named = ([each for each in running or () if each.name == name] for name in DAEMONS)
+    found = next(filter(None, named), [])
+    told = [_daemon(tree, f"/proc/{each.pid}") for each in found] or [
+        {"version": _version(tree, None)}
+    ]
+    # Where several run, as on a host with one in a container too, what they agree on is known.
+    agreed = {
+        key: value for key, value in told[0].items() if all(each[key] == value for each in told)
+    }
+    return known({**agreed, "controllers": _controllers(tree)}) or None
+
+
+def _daemon(tree: Tree, place: str) -> dict[str, t.Any]:
+    return {"version": _version(tree, place), **_rights(tree, place)}
 
 
 def _version(tree: Tree, place: str | None) -> str | None:

@@ -40,6 +40,12 @@ _NOVA = re.compile(r"(\{http://openstack\.org/xmlns/libvirt/nova/[0-9.]{1,16}\})
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,254}")
 _MODE = re.compile(r"[a-z-]{1,32}")
 _POLICIES = ("fifo", "rr", "batch", "idle")
+_LISTS = {
+    "hw_numa_cpus": re.compile(r"\(\)|\{([0-9, ]*)\}"),
+    "hw_numa_mem": re.compile(r"[0-9]+"),
+    "traits_required": re.compile(r"\w+"),
+}
+"""Image properties that Nova keeps as a list, and what an entry of its text is."""
 _UNITS: dict[str, int] = {
     "b": 1,
     "bytes": 1,
@@ -418,9 +424,32 @@ def _instance(node: ET.Element, space: str) -> dict[str, t.Any]:
             "flavor": None if flavor is None else _flavor(flavor, space),
             "extra_specs": _named(flavor, f"{space}extraSpecs", f"{space}extraSpec"),
             "image": _short("" if image is None else image.get("uuid", ""), "nova:image uuid"),
-            "image_properties": _named(image, f"{space}properties", f"{space}property"),
+            "image_properties": _as_given(_named(image, f"{space}properties", f"{space}property")),
         }
     )
+
+
+def _as_given(properties: dict[str, str] | None) -> dict[str, str] | None:
+    """Write image properties as the image has them, where Nova writes what it has made of them.
+
+    ``[CoercedSet({0}), CoercedSet({1, 2})]`` under ``hw_numa_cpus`` is of ``hw_numa_cpus.0`` and
+    ``hw_numa_cpus.1``.
+
+    Source: ``nova/objects/image_meta.py``, ``ImageMetaProps.from_dict`` and ``to_dict``.
+    """
+    if properties is None:
+        return None
+    found: dict[str, str] = {}
+    for name, text in properties.items():
+        if name not in _LISTS or not text.startswith("["):
+            found[name] = text
+            continue
+        for index, entry in enumerate(_LISTS[name].findall(text)):
+            if name == "traits_required":
+                found[f"trait:{entry}"] = "required"
+            else:
+                found[f"{name}.{index}"] = entry.replace(" ", "")
+    return found
 
 
 def _flavor(node: ET.Element, space: str) -> dict[str, t.Any]:

@@ -38,9 +38,11 @@ _IOTHREAD = re.compile(r"IO iothread([0-9]{1,5})")
 _VHOST = re.compile(r"vhost-([0-9]{1,10})")
 _EMULATOR = re.compile(r"qemu|kvm")
 """What is in the name of every build of QEMU: ``qemu-system-x86_64``, ``qemu-kvm``, ``kvm``."""
-_KB = re.compile(r"([0-9]{1,18})(?: kB)?")
+_KB = re.compile(r"([0-9]{1,15})(?: kB)?")
 _ON_NODE = re.compile(r"(?<!\S)N([0-9]{1,5})=([0-9]{1,15})(?!\S)")
 _PAGE_KB = re.compile(r"(?<!\S)kernelpagesize_kB=([0-9]{1,10})(?!\S)")
+_MEMORY_KB = 10**15
+"""KiB that a process may have on a NUMA cell, many more than any host has."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,6 +134,8 @@ def _thread(tree: Tree, tid: int, place: str, main: bool) -> dict[str, t.Any] | 
         if isinstance(problem, InputError):
             raise
         raise InputError("is no state of a thread", "stat and status of procfs", place) from None
+    if not (0 <= last_cpu < cpu_list.LIMIT and 0 <= priority < 100):
+        raise InputError("is no state of a thread", "a CPU, and a priority below 100", place)
     try:
         allowed = cpu_list.to_text(cpu_list.parse_kernel(cpus))
     except InputError as problem:
@@ -151,7 +155,7 @@ def _thread(tree: Tree, tid: int, place: str, main: bool) -> dict[str, t.Any] | 
 def _kind(name: str) -> dict[str, t.Any]:
     for kind, pattern in (("vcpu", _VCPU), ("iothread", _IOTHREAD)):
         found = pattern.fullmatch(name)
-        if found:
+        if found and int(found[1]) < cpu_list.LIMIT:
             return {"kind": kind, "index": int(found[1])}
     return {"kind": "vhost" if _VHOST.fullmatch(name) else "emulator"}
 
@@ -185,6 +189,10 @@ def cells(tree: Tree, pid: int) -> dict[str, int] | None:
         size = _PAGE_KB.search(line)
         for node, pages in _ON_NODE.findall(line) if size else ():
             total[int(node)] = total.get(int(node), 0) + int(pages) * int(size[1] if size else 0)
+    if any(kb > _MEMORY_KB for kb in total.values()):
+        raise InputError(
+            "tells of very much memory", f"{_MEMORY_KB} KiB", f"{PROC}/{pid}/numa_maps"
+        )
     return {str(node): total[node] for node in sorted(total)}
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 import typing as t
 
+from .errors import InputError
+
 if t.TYPE_CHECKING:
     from .files import Tree
 
@@ -15,7 +17,9 @@ ACTIVE = "/etc/tuned/active_profile"
 FOLDERS = ("/etc/tuned/profiles", "/etc/tuned", "/usr/lib/tuned/profiles", "/usr/lib/tuned")
 """Where profiles are looked for, the first one that is found wins."""
 
-_NAME = re.compile(r"[\w.-]+")
+_NAME = re.compile(r"[\w.-]{1,128}")
+_ACTIVE = 4096
+"""Characters of the names of all active profiles."""
 _INCLUDE = re.compile(r"^[ \t]*include[ \t]*=[ \t]*([\w., \t-]+?)[ \t]*$", re.MULTILINE)
 _CORES = re.compile(r"^[ \t]*(isolated_cores|no_balance_cores)[ \t]*=[ \t]*([^#\n]*)", re.MULTILINE)
 _PROFILES = 20
@@ -34,6 +38,8 @@ def tuned(tree: Tree) -> dict[str, str] | None:
     profile = " ".join((tree.optional(ACTIVE) or "").split())
     if not profile:
         return None
+    if len(profile) > _ACTIVE:
+        raise InputError("names very many profiles", f"up to {_ACTIVE} characters", ACTIVE)
     return {"profile": profile, **_cores(tree, profile.split())}
 
 
@@ -58,5 +64,5 @@ def _included(tree: Tree, name: str) -> list[str]:
         text = tree.optional(f"{folder}/{name}/tuned.conf")
         if text is not None:
             listed = " ".join(_INCLUDE.findall(text)).replace(",", " ").split()
-            return [each for each in listed if _NAME.fullmatch(each)]
+            return [each for each in listed if _NAME.fullmatch(each)][:_PROFILES]
     return []

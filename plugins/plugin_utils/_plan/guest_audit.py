@@ -9,6 +9,7 @@ import dataclasses
 import shlex
 import typing as t
 
+from ...module_utils._read.errors import InputError, quoted
 from .._model.flavor import NO_IMAGE
 from .._model.kernel import Libvirt
 from .._rules import guests
@@ -19,7 +20,7 @@ from . import emulator, emulator_flavors
 from .side_by_side import compared
 
 if t.TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from .._model.domain import Domain
     from .._model.domain_files import HostDomains
@@ -29,8 +30,12 @@ if t.TYPE_CHECKING:
     from .emulator_flavors import Option
     from .side_by_side import Line
 
+_PROPOSED = 3
+"""Descriptions of a domain before those that are proposed."""
 NEEDS: tuple[guests.Remedy, ...] = ("migrate", "reboot", "look", "nothing")
 """What a guest can need; each does what those after it do."""
+_TWIN = "host"
+"""What is not known of a domain that several hosts have."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -42,18 +47,21 @@ class GuestLook:
     needs: guests.Remedy
     better: Better | None
     """A better XML, from the predicted one, else from the present one; None without any."""
+    wished: Better | None
+    """For a guest in the form that users report, what they wish for: its emulator threads under
+    FIFO on its own ordinary cores; else None."""
     policy: str
     """Policy of the emulator threads: share, isolate or ""."""
     options: tuple[Option, ...]
     """What a policy in the flavor would do for a realtime guest without one, best first."""
     differs: tuple[Line, ...]
-    """Where the XML that is predicted, the live one, the persistent one and the better one differ;
-    with a text for each."""
+    """Where the XML that is predicted, the live one, the persistent one, the better one and the
+    one that is wished for differ; with a text for each."""
 
     @property
     def drifts(self) -> bool:
         """Whether it is not as predicted, now or at its next start outside Nova."""
-        return any(len(set(line.texts[:-1]) - {""}) > 1 for line in self.differs)
+        return any(len(set(line.texts[:_PROPOSED]) - {""}) > 1 for line in self.differs)
 
     @property
     def name(self) -> str:
@@ -140,7 +148,14 @@ def audit_guests(fleet: Fleet, told: Mapping[str, HostDomains]) -> GuestAudit:
     Raises ``InputError`` for a domain whose host is not in the fleet.
     """
     names = tuple(name for each in fleet.classes for name in each.names)
-    domains = [domain for each in told.values() for domain in each.domains]
+    strange = next((name for name in told if name not in {*names}), None)
+    if strange is not None:
+        raise InputError(
+            f"nobody told about host {quoted(strange)}",
+            "facts of each host with guests",
+            next((domain.where for domain in told[strange].domains), "guests"),
+        )
+    domains = list(_with_twins([domain for each in told.values() for domain in each.domains]))
     together = tuple(guests.host_guests_cases(fleet, domains))
     uses = {each.name: _use(each, told[each.name].libvirt) for each in together}
     advisor = _Advisor(fleet.scheduler)
@@ -153,6 +168,24 @@ def audit_guests(fleet: Fleet, told: Mapping[str, HostDomains]) -> GuestAudit:
         ),
         tuple(found for each in together for found in findings(each, f"host {each.name}")),
     )
+
+
+def _with_twins(domains: Sequence[Domain]) -> Iterator[Domain]:
+    """Add to each domain on which other hosts it is too: what it is to become is not known then.
+
+    A live migration has it on both of its hosts; one that failed may leave it behind.
+    """
+    hosts: dict[str, list[str]] = {}
+    for domain in domains:
+        hosts.setdefault(domain.id, []).append(domain.host)
+    for domain in domains:
+        others = [name for name in hosts[domain.id] if name != domain.host]
+        if others:
+            where = ", ".join(map(quoted, others[:3]))
+            what = f"{_TWIN}: {where} has this domain too; it moves just now, or was left behind"
+            yield dataclasses.replace(domain, unread=(*domain.unread, what))
+        else:
+            yield domain
 
 
 def name_of(domain: Domain) -> str:
@@ -225,18 +258,22 @@ def _look(case: GuestCase, use: _Use, advisor: _Advisor) -> GuestLook:
     found = findings(case, f"guest {name_of(domain)} ({domain.id})")
     guest = guests.guest_of(case)
     better = _better(case, use)
+    reported = domain.xml is not None and emulator.is_reported_form(domain.xml)
+    wished = _better(case, use, wish_scheduling=True) if reported else None
+    sides = (better.xml if better else None, wished.xml if wished else None)
     return GuestLook(
         case,
         found,
         _need(case, found),
         better,
+        wished,
         (guest.emulator_threads_policy if guest else None) or "",
         advisor.options(case),
-        compared((case.predicted, domain.live, domain.persistent, better.xml if better else None)),
+        compared((case.predicted, domain.live, domain.persistent, *sides)),
     )
 
 
-def _better(case: GuestCase, use: _Use) -> Better | None:
+def _better(case: GuestCase, use: _Use, *, wish_scheduling: bool = False) -> Better | None:
     xml, host = case.predicted or case.domain.xml, case.host.host
     if xml is None or case.domain.nova is None:
         return None
@@ -249,20 +286,22 @@ def _better(case: GuestCase, use: _Use) -> Better | None:
         realtime_pins=use.realtime,
         ordinary_pins=use.ordinary,
         floating=use.floating,
+        wish_scheduling=wish_scheduling,
     )
 
 
 def _need(case: GuestCase, found: Iterable[Finding]) -> guests.Remedy:
     """Choose what does all that the findings ask for.
 
-    Only a look helps where Nova does not manage the guest. One that does not run needs no reboot:
-    its start writes the XML anew. Where Nova would write other CPUs for the emulator threads, a
-    reboot comes before all that there is to decide.
+    Only a look helps where Nova does not manage the guest, or another host has it too. One that
+    does not run needs no reboot: its start writes the XML anew. Where Nova would write other CPUs
+    for the emulator threads, a reboot comes before all that there is to decide.
     """
     domain = case.domain
-    asked = {guests.remedy(each.code) for each in found if each.severity is not Severity.INFO}
+    asked = {guests.remedy(each.code, case) for each in found if each.severity is not Severity.INFO}
     needs = next((need for need in NEEDS if need in asked), NEEDS[-1])
-    if domain.nova is None and needs != "nothing":
+    twins = any(line.startswith(f"{_TWIN}: ") for line in domain.unread)
+    if (domain.nova is None or twins) and needs != "nothing":
         return "look"
     predicted, live = case.predicted, domain.live
     if needs == "look" and predicted and live and predicted.emulator != live.emulator:

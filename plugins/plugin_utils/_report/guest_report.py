@@ -54,7 +54,8 @@ _LEAST = 8
 _THREAD_ID = re.compile(r"[0-9]{3,}")
 """Numbers that may be those of threads: shorter ones are rather CPUs."""
 
-_SIDES = ("predicted", "live", "persistent", "proposed")
+_WISHED = "wished"
+_SIDES = ("predicted", "live", "persistent", "proposed", _WISHED)
 """The XMLs that are compared."""
 
 _TITLES = {
@@ -139,10 +140,19 @@ def _guest(look: GuestLook) -> dict[str, t.Any]:
             {"element": line.element, **dict(zip(_SIDES, line.texts, strict=True))}
             for line in look.differs
         ],
-        "notes": [str(note) for note in look.better.notes] if look.better else [],
+        "notes": list(_notes(look)),
         "unpredicted": case.unpredicted,
         "unread": list(look.unread),
     }
+
+
+def _notes(look: GuestLook) -> tuple[str, ...]:
+    """List what is to be said of the better XML, and of the one that is wished for."""
+    notes = [str(note) for note in look.better.notes] if look.better else []
+    if look.wished:
+        further = [str(note) for note in look.wished.notes]
+        notes += [f"{_WISHED}: {note}" for note in further if note not in notes]
+    return tuple(notes)
 
 
 def _set(cpus: int | None) -> str | None:
@@ -368,7 +378,7 @@ def _reasons(look: GuestLook) -> str:
     if look.needs == "nothing":
         return ""
     codes = sorted({each.code for each in look.findings if each.severity is not Severity.INFO})
-    met = [code for code in codes if guests.remedy(code) == look.needs]
+    met = [code for code in codes if guests.remedy(code, look.case) == look.needs]
     left = [code for code in codes if code not in met]
     text = f" for {', '.join(met)}" if met else ""
     return text + (f", then look at {', '.join(left)}" if left else "")
@@ -463,8 +473,7 @@ def _compared(found: GuestAudit, width: int) -> Iterator[_Diffs]:
     ):
         groups: dict[t.Any, list[GuestLook]] = {}
         for look in looks:
-            notes = tuple(map(str, look.better.notes)) if look.better else ()
-            groups.setdefault((look.differs, notes), []).append(look)
+            groups.setdefault((look.differs, _notes(look)), []).append(look)
         shown = []
         for (lines, notes), members in itertools.islice(groups.items(), _DIFFS):
             fresh = tuple(note for note in notes if note not in noted)
@@ -481,10 +490,13 @@ def _compared(found: GuestAudit, width: int) -> Iterator[_Diffs]:
 def _side_by_side(
     lines: tuple[Line, ...], sides: tuple[str, ...], width: int
 ) -> tuple[list[list[str]], list[int]]:
-    """Make the table of one comparison; without the persistent XML where it is as the live one."""
-    live, persistent = _SIDES.index("live"), _SIDES.index("persistent")
+    """Make the table of one comparison; without the persistent XML where it is as the live one, and
+    the one that is wished for where nobody does."""
+    live, persistent, wished = map(_SIDES.index, ("live", "persistent", _WISHED))
     if all(line.texts[persistent] in ("", line.texts[live]) for line in lines):
         sides = tuple(side for side in sides if side != "persistent")
+    if not any(line.texts[wished] for line in lines):
+        sides = tuple(side for side in sides if side != _WISHED)
     places = [_SIDES.index(side) for side in sides]
     rows = [
         ["element", *sides],

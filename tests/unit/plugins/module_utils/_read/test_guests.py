@@ -235,6 +235,27 @@ def test_virsh_is_run_in_a_container(
         guests.guest_facts(virsh=command, container="nova_libvirt")
 
 
+def test_virsh_is_run_with_the_engine_that_has_the_container(
+    tmp_path: pathlib.Path, virsh: Virsh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = virsh(dumps(0), UUIDS[:1])
+    for name, has in {"podman": "exit 125", "docker": "echo 1f2e"}.items():
+        script = f'#!/bin/sh\n[ "$1" = inspect ] && {{ {has}; exit; }}\nshift 2 && exec "$@"\n'
+        (tmp_path / name).write_text(script.replace("shift", f"[ {name} = docker ] && shift"))
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert guests.guest_facts(virsh=command, container="nova_libvirt")["domains"]
+
+
+def test_a_domain_is_read_once_and_is_the_one_asked_for(virsh: Virsh) -> None:
+    answers = {**dumps(0), f"dumpxml {UUIDS[1]}": xml(0)}
+    facts = guests.guest_facts(virsh=virsh(answers, [UUIDS[0], UUIDS[0], UUIDS[1]]))
+    assert [each["id"] for each in facts["domains"]] == UUIDS[:1]
+    assert facts["unread"] == [
+        f"domain {UUIDS[1]}: the XML is of '{UUIDS[0]}'; accepted: the domain asked for"
+    ]
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -295,6 +316,18 @@ def test_captured_files_give_the_same_without_a_command(
     assert (second["name"], second["running"]) == ("instance-1", False)
     assert [line.partition(":")[0] for line in facts["unread"]] == ["/xml/broken.xml"]
     assert "s3cret" not in json.dumps(facts)
+
+
+def test_one_bad_file_of_a_folder_does_not_hide_the_others(captured: pathlib.Path) -> None:
+    (captured / "xml/loop.xml").symlink_to("loop.xml")
+    os.mkfifo(captured / "xml/pipe.xml")
+    facts = guests.guest_facts(root=str(captured), xml=["/xml"])
+    assert len(facts["domains"]) == 2
+    assert [line.partition(":")[0] for line in facts["unread"]] == [
+        "/xml/broken.xml",
+        "/xml/loop.xml",
+        "/xml/pipe.xml",
+    ]
 
 
 def test_where_memory_is_is_read_only_when_asked_for(captured: pathlib.Path) -> None:

@@ -182,6 +182,22 @@ def test_interrupts_of_an_old_kernel(plant: Plant) -> None:
     assert _kernel(plant(files)) == {"irqs": {"timer": "0-1"}, "managed_irqs": False}
 
 
+def test_a_name_of_any_length_is_cut(plant: Plant) -> None:
+    table = f"  30:   1  PCI-MSI  {'9' * 200_000}a9\n"
+    found = _kernel(plant({"proc/interrupts": table, "proc/irq/30/smp_affinity_list": "1"}))
+    assert list(found["irqs"].values()) == ["1"]
+    assert len(next(iter(found["irqs"]))) <= 64
+
+
+def test_of_more_interrupts_than_any_host_has_nothing_is_told(
+    plant: Plant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel, "_INTERRUPTS", 2)
+    table = "".join(f"  {irq}:   1  PCI-MSI  a{irq}\n" for irq in range(3))
+    files = {f"proc/irq/{irq}/smp_affinity_list": "1" for irq in range(3)}
+    assert "irqs" not in _kernel(plant({"proc/interrupts": table, **files}))
+
+
 def test_very_many_interrupts_are_bounded(plant: Plant) -> None:
     lines = (f" {irq}: 1  X  {'n' * irq}" for irq in range(1, 400))
     files = {f"proc/irq/{irq}/smp_affinity_list": "1" for irq in range(1, 400)}
@@ -255,6 +271,8 @@ def test_idle_states(plant: Plant) -> None:
         limit.format(0): "0",
         limit.format(2): "10",
         limit.format(3): "n/a",
+        # Of a number of very many digits nothing is known.
+        limit.format(1): "9" * 5000,
     }
     assert _kernel(plant(files)) == {"idle_latency_us": {"0": "3", "133": "0", "2": "1-2"}}
     # tuned may hold a limit that no file shows.

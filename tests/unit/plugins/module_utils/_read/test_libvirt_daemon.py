@@ -40,6 +40,17 @@ def test_a_daemon_that_runs(plant: Plant) -> None:
     }
 
 
+def test_of_two_daemons_is_known_what_they_agree_on(plant: Plant) -> None:
+    files = {
+        "proc/9/maps": "7f00 /usr/lib64/libvirt.so.0.10005.2\n",
+        "proc/9/status": "CapEff:\t0000000000000000\n",
+        "proc/10/maps": "7f00 /usr/lib64/libvirt.so.0.9000.0\n",
+        "proc/10/status": "CapEff:\t0000000000000000\n",
+    }
+    running = [*RUNNING, Process(10, "libvirtd", 1, 0)]
+    assert libvirt(plant(files), running) == {"lock_capable": False}
+
+
 def test_the_modular_daemon_is_the_one_that_starts_guests(plant: Plant) -> None:
     files = {
         "proc/8/status": "CapEff:\t0000000000000000\n",
@@ -85,3 +96,21 @@ def test_controllers_of_qemu_conf(plant: Plant, text: str, expected: list[str] |
 @pytest.mark.parametrize("text", ["", "\0", "CapEff:\tzz\n", "Max locked memory\n", "x" * 9999])
 def test_what_is_not_understood_is_left_out(plant: Plant, name: str, text: str) -> None:
     assert libvirt(plant({f"proc/9/{name}": text}), RUNNING) is None
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "etc/kolla/nova-libvirt/qemu.conf",
+        "var/lib/config-data/puppet-generated/nova_libvirt/etc/libvirt/qemu.conf",
+    ],
+)
+def test_a_container_has_its_own_qemu_conf(plant: Plant, place: str) -> None:
+    files = {place: 'cgroup_controllers = ["cpu"]\n', "etc/libvirt/qemu.conf": ""}
+    assert libvirt(plant(files), None) == {"controllers": ["cpu"]}
+
+
+def test_brackets_that_never_close(plant: Plant) -> None:
+    assert (
+        libvirt(plant({"etc/libvirt/qemu.conf": "cgroup_controllers = [\n" * 40_000}), None) is None
+    )

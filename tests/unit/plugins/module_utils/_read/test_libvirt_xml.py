@@ -149,6 +149,32 @@ def test_empty_extra_specs_are_told_ones() -> None:
     assert "image_properties" not in found["nova"]
 
 
+def test_image_properties_that_nova_keeps_as_lists() -> None:
+    told = {
+        "hw_numa_nodes": "3",
+        "hw_numa_cpus": "[CoercedSet({0}), CoercedSet(), CoercedSet({1, 2})]",
+        "hw_numa_mem": "[256, 0, 768]",
+        "traits_required": "['HW_CPU_HYPERTHREADING', 'CUSTOM_FAST']",
+        "hw_pmu": "True",
+    }
+    rows = "".join(f'<nova:property name="{k}">{v}</nova:property>' for k, v in told.items())
+    image = f"<nova:image uuid='u-2'><nova:properties>{rows}</nova:properties></nova:image>"
+    text = NOVA.format(version="1.1").replace("</nova:flavor>", f"</nova:flavor>{image}")
+    found = libvirt_xml.described(PLAIN.format(text + "<vcpu>3</vcpu>"))
+    assert found["nova"]["image_properties"] == {
+        "hw_numa_nodes": "3",
+        "hw_numa_cpus.0": "0",
+        "hw_numa_cpus.1": "",
+        "hw_numa_cpus.2": "1,2",
+        "hw_numa_mem.0": "256",
+        "hw_numa_mem.1": "0",
+        "hw_numa_mem.2": "768",
+        "trait:HW_CPU_HYPERTHREADING": "required",
+        "trait:CUSTOM_FAST": "required",
+        "hw_pmu": "True",
+    }
+
+
 @pytest.mark.parametrize(
     ("inner", "found"),
     [

@@ -72,6 +72,27 @@ GUEST = process(
 )
 
 
+@pytest.mark.parametrize(
+    "broken",
+    [
+        task("CPU 0/KVM", last_cpu=1 << 16),
+        task("CPU 0/KVM", last_cpu=-1),
+        task("CPU 0/KVM", priority=100),
+        task("CPU 0/KVM", policy=4),
+    ],
+)
+def test_a_state_that_no_thread_has_is_refused(plant: Plant, broken: tuple[str, str]) -> None:
+    tree = plant(process(4711, QEMU, {4711: task("qemu-kvm"), 4720: broken}))
+    with pytest.raises(InputError, match="/proc/4711/task/4720: is no state of a thread"):
+        threads.threads(tree, threads.processes(tree), 4711)
+
+
+def test_memory_that_no_host_has_is_refused(plant: Plant) -> None:
+    tree = plant({"proc/7/numa_maps": "7f N0=99999999999 kernelpagesize_kB=1048576\n"})
+    with pytest.raises(InputError, match="/proc/7/numa_maps: tells of very much memory"):
+        threads.cells(tree, 7)
+
+
 def test_every_thread_is_told_what_it_is_for(plant: Plant) -> None:
     tree = plant(GUEST)
     read = threads.threads(tree, threads.processes(tree), 4711)

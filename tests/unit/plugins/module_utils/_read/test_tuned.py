@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ansible_collections.pinguard.nova.plugins.module_utils._read.errors import InputError
 from ansible_collections.pinguard.nova.plugins.module_utils._read.tuned import tuned
 
 if t.TYPE_CHECKING:
@@ -84,6 +85,11 @@ def test_profiles_that_include_each_other(plant: Plant) -> None:
         "etc/tuned/b/tuned.conf": "include=a\n",
     }
     assert tuned(plant(files)) == {"profile": "a"}
+
+
+def test_more_profiles_than_a_host_has_are_refused(plant: Plant) -> None:
+    with pytest.raises(InputError, match="names very many profiles"):
+        tuned(plant({ACTIVE: "a " * 5000}))
 
 
 def test_a_name_is_no_path(plant: Plant) -> None:

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import dataclasses
 import json
 import pathlib
 import typing as t
@@ -118,8 +119,18 @@ def test_the_reported_form_is_shown_beside_what_nova_writes_and_the_flavor_that_
             "live": "1,3",
             "persistent": "1,3",
             "proposed": "1",
-        }
+            "wished": "1",
+        },
+        {
+            "element": "emulatorsched",
+            "predicted": "none",
+            "live": "none",
+            "persistent": "none",
+            "proposed": "none",
+            "wished": "fifo 1",
+        },
     ]
+    assert any("inherit" in note for note in guest["notes"] if note.startswith("wished: "))
     command = "openstack flavor set rt --property hw:emulator_threads_policy=share"
     assert command in guest["first"]
     assert command in result["report"]
@@ -180,6 +191,29 @@ def test_guests_with_the_same_pins_are_to_migrate(host: dict[str, t.Any]) -> Non
         f"openstack server migrate --wait {server}",
         f"openstack server migration confirm {server}",
     ]
+
+
+def test_a_guest_on_two_hosts_is_moving_and_only_looked_at(host: dict[str, t.Any]) -> None:
+    result = guest_audit(
+        sources(host, {"a": [domain(1, "1,3")], "b": [domain(1, "1,3")]}), Output()
+    )
+    for guest, other in zip(result["guests"], "ba", strict=True):
+        assert guest["needs"] == "look"
+        assert guest["commands"] == []
+        assert guest["unread"] == [
+            f"host: '{other}' has this domain too; it moves just now, or was left behind"
+        ]
+
+
+@pytest.mark.parametrize("domains", [[], [domain(1)]])
+def test_guests_of_a_host_that_nobody_told_about_are_refused(
+    host: dict[str, t.Any], domains: list[dict[str, t.Any]]
+) -> None:
+    given = dataclasses.replace(
+        sources(host, {"a": []}), named_guests=None, guests={"x": {"domains": domains}}
+    )
+    with pytest.raises(InputError, match="nobody told about host 'x'; accepted: facts of each"):
+        guest_audit(given, Output())
 
 
 def test_a_guest_that_does_not_run_needs_no_reboot(host: dict[str, t.Any]) -> None:
