@@ -51,7 +51,7 @@ def wrapped(
     lines: list[str] = []
     for line in (value.splitlines() if several else [value]) or [""]:
         text = printable(line)
-        comment = _COMMENT.search(text)
+        comment = _has_comment(text)
         parts = textwrap.wrap(
             text,
             max(width, 40) - (len("# ") if comment else 0),
@@ -63,8 +63,14 @@ def wrapped(
         commented = False
         for part in parts:
             lines.append(f"{rest}# {part[len(rest) :]}" if commented else part)
-            commented = commented or bool(_COMMENT.search(part))
+            commented = commented or _has_comment(part)
     return "\n".join(lines)
+
+
+def _has_comment(text: str) -> bool:
+    """Say whether a text has a comment; ``#`` in quotes begins none."""
+    found = _COMMENT.search(text)
+    return found is not None and text.count("'", 0, found.start()) % 2 == 0
 
 
 def marked(value: object) -> str:
