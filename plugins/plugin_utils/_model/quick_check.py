@@ -89,7 +89,7 @@ def _text(schema: Schema) -> Fits:
     form = re.compile(schema["pattern"]).fullmatch if "pattern" in schema else _anything
 
     def fits(value: t.Any) -> bool:
-        return type(value) is not str or (least <= len(value) <= most and bool(form(value)))
+        return not isinstance(value, str) or (least <= len(value) <= most and bool(form(value)))
 
     return fits
 
@@ -99,7 +99,7 @@ def _list(schema: Schema) -> Fits:
     item = _fits(schema.get("items", {}))
 
     def fits(value: t.Any) -> bool:
-        return type(value) is not list or (least <= len(value) <= most and all(map(item, value)))
+        return not isinstance(value, list) or (least <= len(value) <= most and all(map(item, value)))
 
     return fits
 
@@ -112,7 +112,7 @@ def _mapping(schema: Schema) -> Fits:
     name = _fits(schema["propertyNames"]) if "propertyNames" in schema else None
 
     def fits(value: t.Any) -> bool:
-        if type(value) is not dict:
+        if not isinstance(value, dict):
             return True
         if len(value) > most or not all(key in value for key in required):
             return False

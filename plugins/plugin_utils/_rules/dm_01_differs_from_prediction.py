@@ -38,8 +38,12 @@ def _check(case: GuestCase) -> Iterator[Detail]:
     effect = "it behaves otherwise than planned, and the next start by Nova changes it again"
     if case.predicted is None:
         contradiction = guests.contradiction(case)
-        if contradiction:
-            yield Detail(f"the domain contradicts its flavor: {contradiction}", effect, fix)
+        if contradiction and (xml.emulator or not xml.memnodes):
+            what = f"the domain contradicts its flavor: {contradiction}"
+            # Where floating vCPUs have the CPUs of pinned ones, that is Nova's doing.
+            legacy = case.host.sets is None or case.host.sets.legacy
+            struck = 0 if legacy else guests.all_cpus(xml) & _of_others(case)
+            yield _told(what, struck, effect, fix)
         return
     found = [
         each for each in guests.drift(case.predicted, xml) if not _told_elsewhere(case, xml, each)
@@ -51,17 +55,20 @@ def _check(case: GuestCase) -> Iterator[Detail]:
     )
     if case.inferred:
         what += " (by a flavor that is read off its XML)"
-    struck = _beyond(case.predicted, xml) & _of_others(case)
-    if struck:
-        yield Detail(
-            what,
-            f"it may run on CPUs {to_text(struck)}, which other guests are pinned to, and takes "
-            "time from their vCPUs",
-            fix,
-            severity=Severity.ERROR,
-        )
-    else:
-        yield Detail(what, effect, fix)
+    yield _told(what, _beyond(case.predicted, xml) & _of_others(case), effect, fix)
+
+
+def _told(what: str, struck: int, effect: str, fix: str) -> Detail:
+    """Tell what differs; it is an error where it lets the guest run on pins of others."""
+    if not struck:
+        return Detail(what, effect, fix)
+    return Detail(
+        what,
+        f"it may run on CPUs {to_text(struck)}, which other guests are pinned to, and takes "
+        "time from their vCPUs",
+        fix,
+        severity=Severity.ERROR,
+    )
 
 
 def _told_elsewhere(case: GuestCase, xml: GuestXml, each: guests.Difference) -> bool:
@@ -74,7 +81,8 @@ def _told_elsewhere(case: GuestCase, xml: GuestXml, each: guests.Difference) -> 
         case "emulatorsched" | "iothreadsched":
             return True
         case "emulatorpin":
-            return not emulator or _on_realtime(case, emulator) or other_realtime
+            beyond = emulator & ~((predicted.emulator or 0) if predicted else 0)
+            return not emulator or _on_realtime(case, beyond) or other_realtime
         case "iothreadpin":
             pinned = xml.iothread_pins.values()
             return not pinned or set(pinned) == {emulator}

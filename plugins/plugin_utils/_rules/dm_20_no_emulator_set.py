@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ...module_utils._read.cpu_list import to_text
 from . import guests
 from .examples import a_domain, a_guest_case, no_smt
 from .rule import Detail, GuestCase, Rule, Severity
@@ -47,10 +48,24 @@ def _check(case: GuestCase) -> Iterator[Detail]:
             if not lost or len(found) > 1
             else "policy isolate, and Nova has no record of a CPU for the emulator threads "
             "(cpuset_reserved)",
-            "its next start fails: libvirt takes no empty set",
-            f"{guests.cold_migrate(case)}\n(Nova then chooses its CPUs anew; shelve and unshelve "
-            "does it too)",
+            *_consequence(case),
         )
+
+
+def _consequence(case: GuestCase) -> tuple[str, str]:
+    """Give the effect and the fix."""
+    predicted = case.predicted.emulator if case.predicted else None
+    if predicted:
+        return (
+            "its emulator threads run where nobody keeps them, and a start that is none of Nova's "
+            "leaves them there or fails",
+            f"{guests.hard_reboot(case)}\n(Nova writes emulatorpin {to_text(predicted)})",
+        )
+    return (
+        "its next start fails: libvirt takes no empty set",
+        f"{guests.cold_migrate(case)}\n(Nova then chooses its CPUs anew; shelve and unshelve does "
+        "it too)",
+    )
 
 
 RULE = Rule(

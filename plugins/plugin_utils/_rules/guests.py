@@ -60,8 +60,14 @@ _ABSENT = "none"
 _Items = tuple[tuple[str, t.Any], ...]
 
 
-def remedy(code: str) -> Remedy:
-    """Say what a guest needs for which the rule ``code`` found something."""
+def remedy(code: str, case: GuestCase | None = None) -> Remedy:
+    """Say what a guest needs for which the rule ``code`` found something; ``case`` is its own."""
+    predicted = case.predicted if case else None
+    if code == "DM-20" and predicted and predicted.emulator:
+        return "reboot"
+    live = case.domain.live if case else None
+    if code == "DM-16" and predicted and live and predicted.cpuset == live.cpuset:
+        return "migrate"
     return _REMEDIES.get(code, "look")
 
 
@@ -154,7 +160,7 @@ def _with_prediction(case: GuestCase) -> GuestCase:
     """Predict the XML, for the host's release where that is what the guest has.
 
     A live migration writes the pins anew, as the release of the new host has them, and leaves the
-    release in the metadata alone.
+    release in the metadata alone; it adds no I/O thread.
     """
     xml, flavor = case.domain.xml, case.flavor
     if xml is None:
@@ -173,7 +179,7 @@ def _with_prediction(case: GuestCase) -> GuestCase:
             why = why or str(unknown)
         else:
             found = dataclasses.replace(case, release=release, predicted=predicted)
-            if not drift(predicted, xml):
+            if all(map(_missing_iothread, drift(predicted, xml))):
                 return found
             first = first or found
     return first or dataclasses.replace(case, unpredicted=why)
@@ -208,14 +214,19 @@ def _places(case: GuestCase, guest: Guest, xml: GuestXml) -> tuple[CellPlace, ..
                 "its emulator threads should have one CPU of their own, and emulatorpin is "
                 f"{to_text(reserved) or _ABSENT}"
             )
-    found = []
+    found, single = [], xml.pins
     for index, cell in enumerate(guest.cells):
         pins = {}
         for vcpu in ids(cell.pcpuset):
-            if vcpu not in xml.pins:
+            if vcpu not in single:
                 cpus = to_text(xml.vcpu_pins.get(vcpu, 0)) or _ABSENT
                 raise _Unplaced(f"vCPU {vcpu} should be pinned, and its vcpupin is {cpus}")
-            pins[vcpu] = xml.pins[vcpu]
+            pins[vcpu] = single[vcpu]
+            if reserved >> pins[vcpu] & 1 and case.domain.running:
+                raise _Unplaced(
+                    "its emulator threads should have one CPU of their own, and emulatorpin is "
+                    f"{to_text(reserved)}, which vCPU {vcpu} is pinned to"
+                )
         seat = _host_cell(case, xml, index, pins)
         kept = 0 if index else reserved
         found.append(CellPlace(seat, pins, kept, xml.backing.pages.get(index)))
@@ -325,8 +336,8 @@ def _facets(xml: GuestXml) -> Iterator[tuple[tuple[str, str], str]]:
     """Give what is compared: element and owner to its value as text."""
     yield ("vcpu", ""), str(xml.vcpus)
     everywhere = None if xml.memnodes else xml.cpuset
-    if xml.cpuset is not None:
-        yield ("vcpu cpuset", ""), to_text(xml.cpuset)
+    if (default := unpinned_range(xml)) is not None:
+        yield ("vcpu cpuset", ""), to_text(default)
     if xml.shares not in (None, 1024 * xml.vcpus):
         yield ("shares", ""), str(xml.shares)
     for name, amount in (("quota", xml.quota), ("period", xml.period)):
@@ -363,6 +374,11 @@ def _facets(xml: GuestXml) -> Iterator[tuple[tuple[str, str], str]]:
     for each in xml.cells:
         shared = ", shared memory" if each.shared else ""
         yield ("cell", f"guest cell {each.id}"), f"vCPUs {to_text(each.vcpus)}{shared}"
+
+
+def _missing_iothread(each: Difference) -> bool:
+    """Say whether a difference is an I/O thread that is not there to be pinned."""
+    return each.element == "iothreadpin" and each.live == _ABSENT
 
 
 def scheduled(scheduling: Scheduling) -> str:
@@ -422,9 +438,23 @@ def realtime_cpus(domain: Domain) -> int:
     return found
 
 
+def unpinned_range(xml: GuestXml) -> int | None:
+    """Give the range of the threads that have no set of their own (bitmask); None without one, and
+    for a guest with NUMA topology whose emulator threads and vCPUs have theirs.
+
+    From release 30 on a live migration writes the range of the new host into guests with NUMA
+    topology too, to no effect.
+
+    Source: ``nova/virt/libvirt/migration.py``, ``_update_cpu_shared_set_xml``.
+    """
+    if xml.memnodes and xml.emulator and all(map(xml.vcpu_pins.get, range(xml.vcpus))):
+        return None
+    return xml.cpuset
+
+
 def all_cpus(xml: GuestXml) -> int:
     """List the host CPUs that a domain's XML names for any of its threads (bitmask)."""
-    found = (xml.emulator or 0) | (xml.cpuset or 0)
+    found = (xml.emulator or 0) | (unpinned_range(xml) or 0)
     for cpus in (*xml.vcpu_pins.values(), *xml.iothread_pins.values()):
         found |= cpus
     return found

@@ -37,6 +37,7 @@ from ansible_collections.pinguard.nova.plugins.plugin_utils._rules.examples impo
     a_guest,
     a_guest_case,
     a_guests_case,
+    a_host,
     isolating,
     legacy,
     new_style,
@@ -229,6 +230,76 @@ def test_emulator_threads_without_bounds_are_an_error_where_others_are_pinned() 
 def test_a_change_is_told_once(given_hw: dict[str, str], xml: dict[str, t.Any], code: str) -> None:
     domain = a_domain(no_smt(), 1, 2, reserved="3", hw=given_hw, xml=xml, threads=None)
     assert list(found(a_guest_case(no_smt(), domain))) == [code]
+
+
+def test_a_cpu_of_its_own_is_no_cpu_of_a_vcpu() -> None:
+    hw = {"emulator_threads_policy": "isolate"}
+    beside = a_domain(no_smt(), 1, 2, reserved="3", hw=hw, xml={"emulator": 0b10}, threads=None)
+    seen = found(a_guest_case(no_smt(), beside))
+    assert "emulatorpin is 1, which vCPU 0 is pinned to" in seen["DM-01"].what
+    assert seen["DM-01"].severity is Severity.WARNING
+    astray = a_domain(no_smt(), 1, 2, reserved="3", hw=hw, xml={"emulator": 0b11000})
+    seen = found(a_guest_case(no_smt(), astray, a_domain(no_smt(), 4, number=2)))
+    assert seen["DM-01"].severity is Severity.ERROR
+    assert "CPUs 4," in seen["DM-01"].effect
+
+
+def test_cpus_of_others_are_told_beside_realtime_ones_that_nova_gives() -> None:
+    # Floating vCPUs have the CPUs of realtime ones here, and the emulator threads with them.
+    hw = {"cpu_policy": "mixed", **REALTIME, "numa_nodes": "1"}
+    domain = a_domain(legacy(), 1, 2, hw=hw)
+    assert domain.live is not None
+    seen = found(a_guest_case(legacy(), domain))
+    assert "DM-02" in seen
+    assert "DM-01" not in seen
+    wide = a_domain(legacy(), 1, 2, hw=hw, xml={"emulator": 0xFFFF})
+    assert found(a_guest_case(legacy(), wide)).keys() >= {"DM-01", "DM-02"}
+
+
+def test_what_a_guest_without_emulator_set_needs_hangs_on_what_nova_would_write() -> None:
+    case = a_guest_case(no_smt(), a_domain(no_smt(), 1, 2, xml={"emulator": None}))
+    assert guests.remedy("DM-20", case) == "reboot"
+    assert "Nova writes emulatorpin 1-2" in found(case)["DM-20"].fix
+    hw = {"emulator_threads_policy": "isolate"}
+    lost = a_guest_case(no_smt(), a_domain(no_smt(), 1, 2, hw=hw))
+    assert guests.remedy("DM-20", lost) == "migrate"
+    assert "server migrate" in found(lost)["DM-20"].fix
+
+
+def test_a_range_that_no_thread_is_left_for_makes_no_difference() -> None:
+    # A live migration by Nova 30 and later writes it into pinned guests too.
+    moved = a_domain(no_smt(), 1, 2, xml={"cpuset": 0x101})
+    assert found(a_guest_case(no_smt(), moved)) == {}
+    loose = dataclasses.replace(t.cast("GuestXml", moved.live), emulator=None)
+    assert guests.unpinned_range(loose) == 0x101
+
+
+def test_no_reboot_for_a_range_that_nova_would_write_again() -> None:
+    host = a_host(cpu_dedicated_set="1-31")
+    floating = a_domain(host)
+    assert "server migrate" in found(a_guest_case(host, floating))["DM-16"].fix
+    assert guests.remedy("DM-16", a_guest_case(host, floating)) == "migrate"
+    bounded = a_domain(no_smt(), xml={"cpuset": 0b1})
+    assert guests.remedy("DM-16", a_guest_case(no_smt(), bounded)) == "reboot"
+
+
+def test_a_guest_that_came_live_from_before_the_iothread_is_as_its_new_host_has_it() -> None:
+    host = no_smt(release="34.0.0")
+    old = a_domain(
+        host, release="21.0.0", hw={"numa_nodes": "1", "emulator_threads_policy": "share"}
+    )
+    assert old.live is not None
+    moved = dataclasses.replace(old, live=dataclasses.replace(old.live, emulator=0x101))
+    case = a_guest_case(host, moved)
+    assert case.release.name == "34.0.0"
+    assert "DM-01" not in found(case)
+    assert "DM-14" in found(case)
+
+
+def test_a_pin_on_a_legacy_host_is_none_though_the_shared_set_has_its_cpu_alone() -> None:
+    pinned = a_domain(legacy(), 1)
+    host = legacy(cpu_shared_set="1")
+    assert guests.tied(bare(pinned), host) == {0: 1}
 
 
 def test_a_floating_guest_of_before_the_shared_set() -> None:
