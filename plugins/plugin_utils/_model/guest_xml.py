@@ -114,3 +114,19 @@ class GuestXml:
             for vcpu, scheduling in self.vcpu_scheduling.items()
             if scheduling.policy in ("fifo", "rr")
         )
+
+    @property
+    def realtime_cpus(self) -> int:
+        """Host CPUs of realtime vCPUs (bitmask)."""
+        return self._cpus_of(self.realtime)
+
+    @property
+    def ordinary_cpus(self) -> int:
+        """Host CPUs that vCPUs without realtime are pinned to or float over (bitmask)."""
+        return self._cpus_of(~self.realtime)
+
+    def _cpus_of(self, vcpus: int) -> int:
+        found = 0
+        for vcpu, cpus in self.vcpu_pins.items():
+            found |= cpus if vcpus >> vcpu & 1 else 0
+        return found

@@ -99,7 +99,9 @@ def _list(schema: Schema) -> Fits:
     item = _fits(schema.get("items", {}))
 
     def fits(value: t.Any) -> bool:
-        return not isinstance(value, list) or (least <= len(value) <= most and all(map(item, value)))
+        return not isinstance(value, list) or (
+            least <= len(value) <= most and all(map(item, value))
+        )
 
     return fits
 

@@ -69,3 +69,10 @@ class Topology:
         Source: ``nova/virt/libvirt/host.py``, ``Host.has_hyperthreading``.
         """
         return any(len(cpu.siblings) > 1 for cell in self.cells for cpu in cell.cpus)
+
+    def cpus_of(self, cells: int) -> int:
+        """List the online CPUs of some cells, given as a bitmask of their ids (bitmask)."""
+        found = 0
+        for cell in self.cells:
+            found |= cell.cpuset if cells >> cell.id & 1 else 0
+        return found

@@ -59,37 +59,19 @@ class Better:
     """Why there is no ``<emulatorsched>`` in it; "" where there is one, or no realtime."""
 
 
-def ordinary_cpus(xml: GuestXml) -> int:
-    """List the host CPUs that vCPUs without realtime are pinned to or float over (bitmask)."""
-    return _cpus_under(xml, ~xml.realtime)
-
-
-def realtime_cpus(xml: GuestXml) -> int:
-    """List the host CPUs of realtime vCPUs (bitmask)."""
-    return _cpus_under(xml, xml.realtime)
-
-
-def _cpus_under(xml: GuestXml, vcpus: int) -> int:
-    found = 0
-    for vcpu, cpus in xml.vcpu_pins.items():
-        if vcpus >> vcpu & 1:
-            found |= cpus
-    return found
-
-
 def is_reported_form(xml: GuestXml) -> bool:
     """Say whether the emulator threads of a realtime guest may run on the CPUs of all its vCPUs.
 
     Users report this form. Nova leaves the realtime vCPUs out where it writes the XML itself.
     """
-    everyone = realtime_cpus(xml) | ordinary_cpus(xml)
+    everyone = xml.realtime_cpus | xml.ordinary_cpus
     return bool(xml.realtime and everyone and not everyone & ~(xml.emulator or 0))
 
 
 def policy_of(xml: GuestXml, host: Host) -> Policy:
     """Read the policy off the XML, for want of the flavor."""
     emulator = xml.emulator or 0
-    if not emulator & ~(ordinary_cpus(xml) | realtime_cpus(xml)):
+    if not emulator & ~(xml.ordinary_cpus | xml.realtime_cpus):
         return "none"
     return "share" if emulator & _shared(host) else "isolate"
 
@@ -115,13 +97,13 @@ def better(
     A guest without realtime keeps Nova's CPUs, unless they are another guest's realtime CPUs.
     Never raises.
     """
-    taken = realtime_pins | realtime_cpus(xml)
+    taken = realtime_pins | xml.realtime_cpus
     if xml.emulator is None and not (xml.realtime and xml.vcpu_pins):
         return Better(xml)
     policy = policy or policy_of(xml, host)
     if policy == "share" and not _shared(host):
         policy = "none"
-    if wish_scheduling and policy == "share" and ordinary_cpus(xml) & ~_pool(host, floating):
+    if wish_scheduling and policy == "share" and xml.ordinary_cpus & ~_pool(host, floating):
         policy = "none"
     notes: list[Note] = []
     if xml.realtime:
@@ -136,14 +118,14 @@ def better(
             return Better(xml, (Note("nothing is proposed", why),), why)
     if not emulator:
         return Better(xml)
-    if emulator & ordinary_cpus(xml) and xml.realtime:
+    if emulator & xml.ordinary_cpus and xml.realtime:
         notes.append(
             Note(
                 f"emulator threads on CPU {to_text(emulator)}",
                 "no PCPU; they compete with the guest's own ordinary vCPUs",
             )
         )
-    others = ordinary_pins & ~ordinary_cpus(xml)
+    others = ordinary_pins & ~xml.ordinary_cpus
     scheduling, refusal = _scheduling(
         xml, host, emulator, others, _pool(host, floating), wish_scheduling, notes
     )
@@ -200,23 +182,15 @@ def _pool(host: Host, floating: int) -> int:
     return floating | _shared(host) | _services(host)
 
 
-def _cpus_of(host: Host, cells: int) -> int:
-    found = 0
-    for cell in host.topology.cells:
-        if cells >> cell.id & 1:
-            found |= cell.cpuset
-    return found
-
-
 def _candidates(xml: GuestXml, host: Host, policy: Policy, taken: int, notes: list[Note]) -> int:
     """List where the policy lets the emulator threads run (bitmask)."""
     today, free = xml.emulator or 0, _usable(host) & ~taken
     if policy == "isolate":
         return today
     if policy == "none":
-        return _narrower(today, ordinary_cpus(xml), free)
+        return _narrower(today, xml.ordinary_cpus, free)
     shared = _shared(host) & host.topology.online
-    near = shared & _cpus_of(host, xml.host_cells)
+    near = shared & host.topology.cpus_of(xml.host_cells)
     if shared and not near and xml.host_cells:
         notes.append(
             Note(
@@ -257,7 +231,7 @@ def _narrowed(xml: GuestXml, host: Host, wanted: int, taken: int, notes: list[No
             )
         )
     found = aside or found
-    near = found & _cpus_of(host, xml.memnodes.get(0, 0))
+    near = found & host.topology.cpus_of(xml.memnodes.get(0, 0))
     if near != found and near:
         notes.append(
             Note(f"not on CPU {to_text(found & ~near)}", "not in the host cell of guest cell 0")
@@ -316,7 +290,7 @@ def _elsewhere(xml: GuestXml, host: Host, taken: int, notes: list[Note]) -> int:
     """
     for pool in (_shared(host), _services(host), host.topology.online):
         free = pool & host.topology.online & ~taken
-        found = free & _cpus_of(host, xml.host_cells) or free
+        found = free & host.topology.cpus_of(xml.host_cells) or free
         if found:
             chosen = _narrowed(xml, host, found, taken, notes)
             notes.append(
@@ -346,7 +320,7 @@ def _scheduling(
         return None, ""
     first = next(vcpu for vcpu in sorted(xml.vcpu_scheduling) if xml.realtime >> vcpu & 1)
     priority = xml.vcpu_scheduling[first].priority or host.config.realtime_scheduler_priority
-    ordinary = ordinary_cpus(xml) & ~pool
+    ordinary = xml.ordinary_cpus & ~pool
     refusal = impossible(host) or (
         f"priority {priority} is none that libvirt takes" if not 1 <= priority <= _HIGHEST else ""
     )

@@ -22,7 +22,6 @@ from .._nova.resident import Resident
 from .._rules import flavors, hosts
 from .._rules.cases import host_case
 from .._rules.host_sets import first_cores, halves, pinned_cpus, snippet, whole_cores
-from .emulator import realtime_cpus
 
 if t.TYPE_CHECKING:
     from .._model.config import HostConfig
@@ -238,7 +237,7 @@ def _traps(policy: str, host: HostCase, then: GuestXml, outcome: Outcome) -> lis
     """Say what is to be known of a change that boots."""
     topology, emulator = host.host.topology, then.emulator or 0
     if policy == "isolate":
-        beside = whole_cores(topology, mask(outcome.reserved)) & realtime_cpus(then)
+        beside = whole_cores(topology, mask(outcome.reserved)) & then.realtime_cpus
         if not beside:
             return []
         told = (
@@ -257,7 +256,7 @@ def _traps(policy: str, host: HostCase, then: GuestXml, outcome: Outcome) -> lis
             f"CPU {to_text(emulator & hosts.isolated(host))} of cpu_shared_set is isolated: the "
             "kernel balances nothing there"
         )
-    beside = whole_cores(topology, realtime_cpus(then)) & emulator
+    beside = whole_cores(topology, then.realtime_cpus) & emulator
     if beside:
         found.append(f"CPU {to_text(beside)} of cpu_shared_set shares a core with a realtime vCPU")
     if host.sets and not host.sets.legacy:

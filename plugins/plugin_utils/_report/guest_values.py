@@ -15,7 +15,6 @@ from .._model.server import CellPlace
 from .._nova import xml_form
 from .._nova.errors import NovaError
 from .._nova.guest_xml import places_of, predict
-from .._plan.emulator import ordinary_cpus, realtime_cpus
 from .._plan.emulator_flavors import kind
 from .._rules.cases import flavor_case, host_case
 
@@ -80,8 +79,8 @@ def emulator_cpus(given: Given) -> dict[str, t.Any]:
         "emulator": None if emulator is None else to_text(emulator),
         "kind": None if emulator is None else kind(case, case.hosts[0], xml),
         "realtime_vcpus": to_text(xml.realtime),
-        "realtime": to_text(realtime_cpus(xml)),
-        "ordinary": to_text(ordinary_cpus(xml)),
+        "realtime": to_text(xml.realtime_cpus),
+        "ordinary": to_text(xml.ordinary_cpus),
         "pins": {str(vcpu): cpu for vcpu, cpu in sorted(xml.pins.items())},
         **written.refusal,
     }

@@ -29,7 +29,7 @@ def _check(case: GuestCase) -> Iterator[Detail]:
     known = 0
     for cell in case.host.host.topology.cells:
         known |= cell.cpuset
-    local = guests.cpus_of_cells(case.host, xml.host_cells)
+    local = case.host.host.topology.cpus_of(xml.host_cells)
     cpus = guests.emulator_cpus(case.domain)
     remote = cpus & known & ~local
     if remote and local:

@@ -33,7 +33,7 @@ def _check(case: GuestCase) -> Iterator[Detail]:
         members = dict.fromkeys(xml.memnodes, (1 << xml.vcpus) - 1)
     for cell, vcpus in members.items():
         nodes = xml.memnodes.get(cell, 0)
-        local = guests.cpus_of_cells(case.host, nodes)
+        local = case.host.host.topology.cpus_of(nodes)
         for vcpu in ids(vcpus):
             # CPUs that are offline belong to no cell.
             remote = xml.vcpu_pins.get(vcpu, 0) & online & ~local

@@ -431,11 +431,7 @@ def reserved_cpus(domain: Domain) -> int:
 
 def realtime_cpus(domain: Domain) -> int:
     """List the host CPUs that realtime vCPUs of a domain run on (bitmask)."""
-    xml, found = domain.xml, 0
-    if xml is not None and xml.vcpu_scheduling:
-        for vcpu in ids(xml.realtime):
-            found |= xml.vcpu_pins.get(vcpu, 0)
-    return found
+    return domain.xml.realtime_cpus if domain.xml else 0
 
 
 def unpinned_range(xml: GuestXml) -> int | None:
@@ -525,14 +521,6 @@ def emulator_cpus(domain: Domain) -> int:
         found |= thread.cpus
     xml = running_xml(domain)
     return found or ((xml.emulator or 0) if xml else 0)
-
-
-def cpus_of_cells(host: HostCase, cells: int) -> int:
-    """List the online CPUs of some host cells, given as a bitmask of their ids (bitmask)."""
-    found = 0
-    for cell in host.host.topology.cells:
-        found |= cell.cpuset if cells >> cell.id & 1 else 0
-    return found
 
 
 def told_threads(found: Iterable[Thread]) -> str:

@@ -26,8 +26,6 @@ from ansible_collections.pinguard.nova.plugins.plugin_utils._plan.emulator impor
     Policy,
     better,
     is_reported_form,
-    ordinary_cpus,
-    realtime_cpus,
 )
 from ansible_collections.pinguard.nova.plugins.plugin_utils._rules.examples import a_host, topology
 
@@ -269,7 +267,7 @@ def test_laws(
         return
     emulator = found.xml.emulator
     assert emulator
-    assert not emulator & (realtime | realtime_cpus(xml))
+    assert not emulator & (realtime | xml.realtime_cpus)
     assert not xml.realtime or not emulator & ~host.topology.online
     assert set(found.xml.iothread_pins.values()) <= {emulator}
     assert (found.xml.vcpu_pins, found.xml.vcpu_scheduling) == (xml.vcpu_pins, xml.vcpu_scheduling)
@@ -278,5 +276,5 @@ def test_laws(
         assert host.libvirt
         assert host.libvirt.version == "9.0.0"
         assert not emulator & floating
-        assert not emulator & (ordinary & ~ordinary_cpus(xml))
-        assert wish or not emulator & ordinary_cpus(xml)
+        assert not emulator & (ordinary & ~xml.ordinary_cpus)
+        assert wish or not emulator & xml.ordinary_cpus
