@@ -29,7 +29,7 @@ SERVICES = pathlib.Path(__file__).resolve().parent / "clouding" / "services.py"
 REGION = "RegionOne"
 MICROVERSION = "2.100"
 _PATIENCE = 240
-"""Seconds that a service may take to start, or a server to boot."""
+"""Seconds that a service may take to start, or a server to get a status."""
 
 Data = dict[str, t.Any]
 
@@ -98,7 +98,10 @@ class Cloud(contextlib.AbstractContextManager["Cloud"]):
             text=True,
         )
         stack.callback(_end, process)
+        watch = threading.Timer(_PATIENCE, process.kill)
+        watch.start()
         port = process.stdout.readline().strip() if process.stdout else ""
+        watch.cancel()
         if not port:
             raise RuntimeError(f"{name} did not start: {(folder / 'errors').read_text()[-2000:]}")
         return f"http://127.0.0.1:{port}"
@@ -201,13 +204,17 @@ class Cloud(contextlib.AbstractContextManager["Cloud"]):
             **more,
         }
         key = self.do("compute", "POST", "/servers", {"server": body})["server"]["id"]
+        return self.awaited(key, lambda status: status != "BUILD")
+
+    def awaited(self, key: str, reached: t.Callable[[str], bool]) -> Data:
+        """Wait for the status of a server; give the server as the API shows it."""
         until = time.monotonic() + _PATIENCE
         while time.monotonic() < until:
             server: Data = self.do("compute", "GET", f"/servers/{key}")["server"]
-            if server["status"] != "BUILD":
+            if reached(server["status"]):
                 return server
             time.sleep(0.5)
-        raise RuntimeError(f"{name} is not built")
+        raise RuntimeError(f"server {key} stays {server['status']}")
 
 
 def _end(process: subprocess.Popen[str]) -> None:

@@ -88,7 +88,7 @@ def _short(name: str) -> str:
 def _indexed(computes: Iterable[Compute], form: t.Callable[[str], str]) -> dict[str, list[Compute]]:
     found: dict[str, list[Compute]] = collections.defaultdict(list)
     for compute in computes:
-        for name in {form(compute.host), form(compute.hypervisor)}:
+        for name in dict.fromkeys((form(compute.host), form(compute.hypervisor))):
             found[name].append(compute)
     return found
 

@@ -59,33 +59,7 @@ OLDEST_COMPUTES = dict(enumerate((52, 54, 57, 61, 61, 66, 66, 66, 66, 68, 68, 72
 Source: ``nova/objects/service.py``, ``OLDEST_SUPPORTED_SERVICE_VERSION``."""
 
 MICROVERSIONS = dict(
-    enumerate(
-        (
-            25,
-            38,
-            42,
-            53,
-            60,
-            65,
-            72,
-            79,
-            87,
-            87,
-            88,
-            90,
-            90,
-            93,
-            95,
-            95,
-            96,
-            96,
-            100,
-            100,
-            103,
-            104,
-        ),
-        13,
-    )
+    enumerate((79, 87, 87, 88, 90, 90, 93, 95, 95, 96, 96, 100, 100, 103, 104), OLDEST)
 )
 """Major version to the newest microversion of its compute API, ``2.N``.
 
@@ -294,11 +268,7 @@ def by_microversion(newest: tuple[int, int]) -> tuple[str, ...]:
 
     None for one that belongs to no release: that of a development version, or a later one.
     """
-    return tuple(
-        f"{major}.0.0"
-        for major, minor in MICROVERSIONS.items()
-        if newest == (2, minor) and OLDEST <= major <= NEWEST
-    )
+    return tuple(f"{major}.0.0" for major, minor in MICROVERSIONS.items() if newest == (2, minor))
 
 
 def affected(text: str, first: tuple[str, ...], until: tuple[str, ...] = ()) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import copy
 import json
+import pathlib
+import re
 import typing as t
 import urllib.parse
 
@@ -12,13 +14,13 @@ import pytest
 
 from ansible_collections.pinguard.nova.plugins.module_utils._read.errors import InputError
 from ansible_collections.pinguard.nova.plugins.plugin_utils._model import documents
+from ansible_collections.pinguard.nova.plugins.plugin_utils._model.cloud_api import NEEDS
 from ansible_collections.pinguard.nova.plugins.plugin_utils._report.fleet_file import (
     Wish,
     fleet_info,
 )
 
 if t.TYPE_CHECKING:
-    import pathlib
     from collections.abc import Callable
 
 FACTS = {
@@ -376,6 +378,21 @@ def test_a_provider_that_fails_leaves_its_host_untold(read: Read) -> None:
     assert ["allocation" in each for each in found["servers"]] == [True, False, False]
 
 
+def test_providers_that_all_fail_are_not_asked_for_one_by_one(read: Read) -> None:
+    api = Recorded()
+    shown = api.answers["compute/os-hypervisors/detail"]["hypervisors"][0]
+    roots = api.answers["placement/resource_providers"]["resource_providers"]
+    names = [f"h{number}" for number in range(9)]
+    for name in names:
+        service = {"hypervisor_hostname": name, "service": {"host": name}, "id": name}
+        api.answers["compute/os-hypervisors/detail"]["hypervisors"].append({**shown, **service})
+        roots.append({"uuid": name, "root_provider_uuid": name, "name": name})
+        api.answers[f"placement/resource_providers/{name}/inventories"] = 403
+    result, _found = read(api, dict.fromkeys(names, FACTS))
+    assert len(result["unread"]) == 6
+    assert result["unread"][-1] == "providers: 4 more hosts were not asked for"
+
+
 def test_a_host_that_placement_lacks_is_told(read: Read) -> None:
     api = Recorded()
     del api.answers["placement/resource_providers"]["resource_providers"][1]
@@ -511,6 +528,21 @@ def test_bare_metal_is_passed_over(read: Read) -> None:
     node |= {"hypervisor_type": "ironic", "service": {"host": "a"}}
     api.answers["compute/os-hypervisors/detail"]["hypervisors"][2] = node
     assert read(api)[0]["hosts_without_facts"] == []
+
+
+def test_the_guide_tells_the_microversions() -> None:
+    guide = pathlib.Path(__file__).parents[5] / "docs" / "live-cloud.md"
+    rows = re.findall(
+        r"(?m)^\| `(\w+)` \|.*?\| ([\d.]*) ?\| ([\d.]*) ?\|", guide.read_text("utf-8")
+    )
+    told = {part: (least, newest) for part, least, newest in rows if part in NEEDS}
+    assert told == {
+        part: tuple(
+            ".".join(map(str, version)) if any(version) else ""
+            for version in (need.oldest, need.best)
+        )
+        for part, need in NEEDS.items()
+    }
 
 
 def test_a_place_that_cannot_be_is_refused_before_anything_is_asked(
