@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import http.client
-import importlib
 import typing as t
 import urllib.error
 
@@ -19,6 +18,7 @@ from ansible_collections.pinguard.nova.plugins.module_utils._read.errors import 
     InputError,
     quoted,
 )
+from ansible_collections.pinguard.nova.plugins.plugin_utils._face.cloud import Cloud
 from ansible_collections.pinguard.nova.plugins.plugin_utils._model import providers
 
 if t.TYPE_CHECKING:
@@ -98,25 +98,7 @@ def _by_http(args: t.Mapping[str, t.Any]) -> Get:
     return get
 
 
-def _by_sdk(cloud: str) -> Get:
+def _by_sdk(name: str) -> Get:
     """Ask as a cloud of ``clouds.yaml``."""
-    try:
-        openstack = importlib.import_module("openstack")
-        errors = importlib.import_module("keystoneauth1.exceptions")
-    except ImportError as error:
-        what = f"openstacksdk cannot be imported on the controller ({error})"
-        raise InputError(what, "pip install openstacksdk, or endpoint and token", "cloud") from None
-    failures = (openstack.exceptions.SDKException, errors.ClientException)
-
-    def get(path: str) -> tuple[int, str]:
-        try:
-            answer = placement.get(path, microversion=providers.MICROVERSION, raise_exc=False)
-        except failures as error:
-            raise InputError(str(error), "", f"cloud {cloud}") from None
-        return answer.status_code, answer.text
-
-    try:
-        placement = openstack.connect(cloud=cloud).placement
-    except failures as error:
-        raise InputError(str(error), "", f"cloud {cloud}") from None
-    return get
+    cloud = Cloud(name, instead=", or endpoint and token")
+    return lambda path: cloud.get("placement", path, providers.MICROVERSION)

@@ -1,7 +1,7 @@
 # Copyright (c) Pinguard contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The one exception of everything that reads input."""
+"""The one exception of everything that reads input, and how it shows texts."""
 
 from __future__ import annotations
 
@@ -17,6 +17,11 @@ def quoted(value: object) -> str:
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
 
 
+def one_line(text: str) -> str:
+    """Put a text on one line of printable characters."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in " ".join(text.split()))
+
+
 class InputError(ValueError):
     """Input that cannot be used; its text is one line of printable characters.
 
@@ -29,8 +34,7 @@ class InputError(ValueError):
         self.accepted = accepted
         self.where = where
         text = what + (f"; accepted: {accepted}" if accepted else "")
-        line = " ".join((f"{where}: {text}" if where else text).split())
-        super().__init__("".join(c if c.isprintable() else ascii(c)[1:-1] for c in line))
+        super().__init__(one_line(f"{where}: {text}" if where else text))
 
     def at(self, where: str) -> InputError:
         """Give the same error, told of ``where`` (put before what it knew)."""

@@ -232,6 +232,21 @@ def sources(
     return found, missing
 
 
+def facts_named(
+    args: Mapping[str, t.Any], variables: Mapping[str, t.Any], folders: tuple[str, ...]
+) -> tuple[dict[str, t.Any], tuple[str, ...]]:
+    """Take facts as they are by the name of the host, and list the hosts without.
+
+    They come from the folder ``facts`` or from the variables of the hosts.
+
+    Raises ``InputError`` as :func:`facts_of` and :func:`loading.facts_folder` do.
+    """
+    if args["facts"] is None:
+        named, missing = facts_of(args["hosts"], variables)
+        return {name: settled(facts) for name, facts in named.items()}, missing
+    return dict(loading.facts_folder(located(args["facts"], folders))), ()
+
+
 def facts_of(
     wanted: Sequence[str] | None, variables: Mapping[str, t.Any]
 ) -> tuple[dict[str, t.Any], tuple[str, ...]]:

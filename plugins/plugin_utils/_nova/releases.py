@@ -58,6 +58,13 @@ OLDEST_COMPUTES = dict(enumerate((52, 54, 57, 61, 61, 66, 66, 66, 66, 68, 68, 72
 
 Source: ``nova/objects/service.py``, ``OLDEST_SUPPORTED_SERVICE_VERSION``."""
 
+MICROVERSIONS = dict(
+    enumerate((79, 87, 87, 88, 90, 90, 93, 95, 95, 96, 96, 100, 100, 103, 104), OLDEST)
+)
+"""Major version to the newest microversion of its compute API, ``2.N``.
+
+Source: ``nova/api/openstack/compute/rest_api_version_history.rst``."""
+
 SLURP = frozenset((27, 29, 31, 33))
 """Major versions from which an upgrade may skip the next release."""
 
@@ -258,6 +265,14 @@ def release(text: str, *, host: bool = False) -> Release:
     )
 
 
+def by_microversion(newest: tuple[int, int]) -> tuple[str, ...]:
+    """List the first releases of the series whose compute API has this as its newest microversion.
+
+    None for one that belongs to no release: that of a development version, or a later one.
+    """
+    return tuple(f"{major}.0.0" for major, minor in MICROVERSIONS.items() if newest == (2, minor))
+
+
 def affected(text: str, first: tuple[str, ...], until: tuple[str, ...] = ()) -> bool:
     """Say whether a release has what came and went with the given point releases, as in
     :func:`since`."""
@@ -269,6 +284,12 @@ def older(text: str, other: str) -> bool:
     """Say whether one release came before another."""
     first, second = (_version(release(name, host=True).name) for name in (text, other))
     return first < second
+
+
+def same_series(text: str, other: str) -> bool:
+    """Say whether two releases are point releases of one series."""
+    first, second = (_version(release(name, host=True).name) for name in (text, other))
+    return first[0] == second[0]
 
 
 def path(current: str, target: str) -> tuple[str, ...]:

@@ -11,13 +11,12 @@ import pathlib
 import re
 import typing as t
 
-import jinja2
-
 from ...module_utils._read.errors import InputError, quoted
 from ...module_utils._read.files import read_text
 from .._plan.proposal import propose
 from .._rules.hosts import CPU_OPTIONS
 from .contents import Contents, contents, removed
+from .filling import fill
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -203,7 +202,7 @@ def _files(layout: Deployer, given: Contents, hosts: list[str], notes: list[str]
         if part.wanted(given):
             words = {"name": hosts[0], "profile": given.tuned_profile}
             own = tuple(note.format_map(words) for note in part.notes)
-            text = _ENVIRONMENT.get_template(part.template).render(contents=given, **words)
+            text = fill(part.template, contents=given, **words)
             yield File(
                 tuple(hosts),
                 part.path.format_map(words),
@@ -224,14 +223,15 @@ def _left(proposal: Proposal, deployer: str) -> Iterator[str]:
         yield "Take reserved_host_cpus out of the option config-flags."
 
 
-def refuse_harm(files: Iterable[File], dest: str) -> None:
-    """Refuse to replace a file of the operator's own, or to hide one from Ansible.
+def refuse_harm(files: Iterable[File], dest: str, mark: str = _MARK) -> None:
+    """Refuse to replace a file of the operator's own, without ``mark``, or to hide one from
+    Ansible.
 
     Raises ``InputError``.
     """
     for file in files:
         path = pathlib.Path(os.path.expanduser(dest), file.path)
-        if os.path.isfile(path) and _MARK not in read_text(str(path)):
+        if os.path.isfile(path) and mark not in read_text(str(path)):
             raise InputError(
                 "the file was not written by this action, which would replace all of it",
                 "its contents moved to another file",
@@ -265,13 +265,3 @@ def _check_name(name: str, form: re.Pattern[str]) -> None:
             if form is _NAME
             else "small letters and digits, with . - between them",
         )
-
-
-_ENVIRONMENT = jinja2.Environment(
-    loader=jinja2.FileSystemLoader(pathlib.Path(__file__).parent / "templates"),
-    undefined=jinja2.StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-    keep_trailing_newline=True,
-    autoescape=False,  # Plain text, not HTML.
-)

@@ -49,8 +49,10 @@ class Progress:
         say: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
         after: float = 3.0,
+        line: str = "audited {} of {} flavors",
     ) -> None:
         self._say = say
+        self._line = line
         self._clock = clock
         self._after = after
         self._next = clock() + after
@@ -58,7 +60,7 @@ class Progress:
     def __call__(self, done: int, total: int) -> None:
         if self._clock() >= self._next:
             self._next = self._clock() + self._after
-            self._say(f"audited {done} of {total} flavors")
+            self._say(self._line.format(done, total))
 
 
 def flavor_audit(
@@ -156,15 +158,18 @@ def _written(
         given = getattr(output, option)
         if given:
             with within(option):
-                path = _place(given)
+                path = placed(given)
                 if path in texts:
                     raise InputError("two reports go to one file", "a path for each", path)
             texts[path] = make()
     return write_all(texts, check=output.check)
 
 
-def _place(given: str) -> str:
-    """Find the place of a report, where a file can be."""
+def placed(given: str) -> str:
+    """Find the place of a file that is written, where a file can be.
+
+    Raises ``InputError`` where it cannot.
+    """
     path = located(given)
     if not os.path.isdir(os.path.dirname(path)):
         raise InputError("the folder does not exist", "a folder that exists", os.path.dirname(path))

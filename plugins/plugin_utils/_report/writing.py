@@ -46,15 +46,16 @@ def located(path: str) -> str:
     return files.Tree().locate(os.path.abspath(os.path.expanduser(path)))
 
 
-def write(path: str, text: str, *, check: bool = False) -> Written:
+def write(path: str, text: str, *, check: bool = False, mode: int = 0o644) -> Written:
     """Write one file as :func:`write_all` does."""
-    return write_all({path: text}, check=check)[0]
+    return write_all({path: text}, check=check, mode=mode)[0]
 
 
-def write_all(texts: Mapping[str, str], *, check: bool = False) -> list[Written]:
+def write_all(texts: Mapping[str, str], *, check: bool = False, mode: int = 0o644) -> list[Written]:
     """Replace the files by their paths, unless they hold their text already or ``check`` is set.
 
-    All texts are on the disk, beside their files, before the first file is replaced.
+    All texts are on the disk, beside their files, before the first file is replaced. A new file
+    gets ``mode``; others keep theirs.
 
     Raises ``InputError`` where one cannot be read or written.
     """
@@ -62,7 +63,7 @@ def write_all(texts: Mapping[str, str], *, check: bool = False) -> list[Written]
     if check:
         return found
     with contextlib.ExitStack() as stack:
-        staged = [(_staged(file, stack), file.path) for file in found if file.changed]
+        staged = [(_staged(file, stack, mode), file.path) for file in found if file.changed]
         for name, path in staged:
             with _telling(path):
                 os.replace(name, path)
@@ -74,10 +75,11 @@ def _planned(path: str, text: str) -> Written:
     return Written(path, before != text, before or "", text)
 
 
-def _staged(file: Written, stack: contextlib.ExitStack) -> str:
+def _staged(file: Written, stack: contextlib.ExitStack, mode: int) -> str:
     """Write the text to a file that goes with ``stack`` if it is still there."""
     with _telling(file.path):
-        mode = os.stat(file.path).st_mode & 0o777 if os.path.lexists(file.path) else 0o644
+        if os.path.lexists(file.path):
+            mode = os.stat(file.path).st_mode & 0o777
         descriptor, name = tempfile.mkstemp(dir=os.path.dirname(file.path), prefix=".pinguard-")
         stack.callback(pathlib.Path(name).unlink, missing_ok=True)
         with os.fdopen(descriptor, "w", encoding="utf-8") as opened:

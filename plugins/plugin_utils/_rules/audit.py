@@ -128,19 +128,24 @@ def upgraded(fleet: Fleet, release: str) -> Fleet:
     Raises ``InputError`` for a release that is not known.
     """
     name = release_of(release).name
+    return dataclasses.replace(
+        fleet,
+        scheduler=dataclasses.replace(fleet.scheduler, release=name),
+        classes=changed(fleet.classes, release=name),
+    )
+
+
+def changed(classes: Iterable[HostClass], **fields: t.Any) -> tuple[HostClass, ...]:
+    """Change fields of all hosts; classes that are equal then become one."""
     found: list[tuple[Host, list[str]]] = []
-    for each in fleet.classes:
-        host = dataclasses.replace(each.host, release=name)
+    for each in classes:
+        host = dataclasses.replace(each.host, **fields)
         names = next((names for other, names in found if _equal(host, other)), None)
         if names is None:
             found.append((host, list(each.names)))
         else:
             names.extend(each.names)
-    return dataclasses.replace(
-        fleet,
-        scheduler=dataclasses.replace(fleet.scheduler, release=name),
-        classes=tuple(HostClass(host, tuple(names)) for host, names in found),
-    )
+    return tuple(HostClass(host, tuple(names)) for host, names in found)
 
 
 def _equal(host: Host, other: Host) -> bool:

@@ -183,3 +183,10 @@ def test_progress_is_told_now_and_again() -> None:
     for done in (1, 2, 3):
         progress(done, 9)
     assert told == ["audited 2 of 9 flavors"]
+
+
+def test_progress_without_a_total_counts_what_is_read() -> None:
+    told: list[str] = []
+    progress = run.Progress(told.append, iter([0.0, 4.0, 4.0]).__next__, line="read {} servers")
+    progress(5, 0)
+    assert told == ["read 5 servers"]
