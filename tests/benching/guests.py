@@ -11,6 +11,7 @@ import typing as t
 import uuid
 
 from ansible_collections.pinguard.nova.plugins.plugin_utils._model import gathering
+from ansible_collections.pinguard.nova.plugins.plugin_utils._plan.guest_audit import audit_guests
 from ansible_collections.pinguard.nova.plugins.plugin_utils._report import guest_report
 
 from .fleet import peak_mb
@@ -47,7 +48,7 @@ def run(folder: pathlib.Path) -> Data:
     fleet = gathering.fleet(sources, flavors_needed=False)
     told = gathering.domains(sources)
     read = time.perf_counter() - start
-    found = guest_report.audit_guests(fleet, told)
+    found = audit_guests(fleet, told)
     guest_report.document(found)
     guest_report.report(found, 100)
     return {
