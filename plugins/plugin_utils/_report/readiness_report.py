@@ -10,11 +10,15 @@ import typing as t
 
 from .._model import gathering
 from .._plan.readiness import readiness
+from .._rules.rule import Finding, Severity
 from . import rendering
+from .findings import Findings
 from .naming import compact, counted
 from .run import concluded
 
 if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from .._model.gathering import Sources
     from .._plan.reach import Reach
     from .._plan.readiness import Point, Readiness
@@ -22,6 +26,12 @@ if t.TYPE_CHECKING:
 
 _STEPS = 8
 """Next steps that the text shows of one phase."""
+
+_TITLES = {
+    "blocker": "Cannot do without the fallback query",
+    "loss": "Without the fallback query, gets worse or stays wrong",
+    "hazard": "With the fallback query, goes wrong",
+}
 
 _WORDS = ("READY", "READY WITH WARNINGS", "NOT READY")
 
@@ -35,7 +45,41 @@ def fallback_readiness(sources: Sources, output: Output, max_results: int) -> di
     found = readiness(fleet, max_results)
     shown = {**document(found), "report": report(found, output.width)}
     del shown["format"]
-    return concluded(shown, shown["verdict"], output, lambda: document(found))
+    view = Findings(
+        "fallback_readiness",
+        found.status,
+        shown["verdict"],
+        tuple(_findings(found)),
+        fail_on=output.fail_on,
+    )
+    return concluded(shown, output, view, lambda: document(found))
+
+
+def _findings(found: Readiness) -> Iterator[Finding]:
+    """Show what speaks for or against as findings: what blocks is an error."""
+    for kind, points in (
+        ("blocker", found.blockers),
+        ("loss", found.losses),
+        ("hazard", found.hazards),
+    ):
+        for point in points:
+            yield Finding(
+                f"fallback-{kind}",
+                Severity.ERROR if kind == "blocker" else point.severity,
+                _TITLES[kind],
+                _subject(point),
+                point.hosts,
+                point.what,
+                point.effect,
+                point.fix,
+                "",
+            )
+
+
+def _subject(point: Point) -> str:
+    named = [f"flavor {name}" for name in point.flavors]
+    named += [f"server {name}" for name in point.servers]
+    return ", ".join(named) or "fleet"
 
 
 def document(found: Readiness) -> dict[str, t.Any]:
@@ -124,8 +168,8 @@ def report(found: Readiness, width: int) -> str:
         most=_STEPS,
         phases=phases,
         parts={
-            "Cannot do without the fallback query": found.blockers,
-            "Without the fallback query, gets worse or stays wrong": found.losses,
-            "With the fallback query, goes wrong": found.hazards,
+            _TITLES["blocker"]: found.blockers,
+            _TITLES["loss"]: found.losses,
+            _TITLES["hazard"]: found.hazards,
         },
     )

@@ -156,17 +156,17 @@ def test_all_is_written_or_nothing(
     host: dict[str, t.Any], pinned: dict[str, t.Any], tmp_path: pathlib.Path
 ) -> None:
     paths = {name: tmp_path / f"plan.{name}" for name in ("txt", "md", "json")}
-    output = Output(
-        "never",
-        report_path=str(paths["txt"]),
-        markdown_path=str(paths["md"]),
-        json_path=str(tmp_path / "none" / "plan.json"),
-    )
+    wanted = {
+        "report_path": str(paths["txt"]),
+        "markdown_path": str(paths["md"]),
+        "json_path": str(tmp_path / "none" / "plan.json"),
+    }
+    output = Output("never", wanted)
     given = sources(host, pinned)
     with pytest.raises(InputError, match="the folder does not exist"):
         upgrade_plan(given, GOAL, output)
     assert not list(tmp_path.iterdir())
-    output = dataclasses.replace(output, json_path=str(paths["json"]))
+    output = Output("never", {**wanted, "json_path": str(paths["json"])})
     first = upgrade_plan(given, GOAL, output)
     texts = {name: path.read_bytes() for name, path in paths.items()}
     again = upgrade_plan(given, GOAL, dataclasses.replace(output, diff=True))
@@ -183,7 +183,7 @@ def test_names_neither_run_nor_mark_anything(
     evil = server(1, "cmp-1", name="x\n```\n# y")
     path = tmp_path / "plan.md"
     given = sources(host, pinned, servers=servers(evil))
-    result = upgrade_plan(given, GOAL, dataclasses.replace(QUIET, markdown_path=str(path)))
+    result = upgrade_plan(given, GOAL, Output("never", {"markdown_path": str(path)}))
     assert not any(line.strip() == "# y" for line in result["report"].splitlines())
     lines = path.read_text().splitlines()
     assert sum(line.startswith("```") for line in lines) % 2 == 0

@@ -77,7 +77,7 @@ def test_the_json_report_has_its_form(
 ) -> None:
     target = tmp_path / "readiness.json"
     isolate = {**pinned["extra_specs"], "hw:cpu_thread_policy": "isolate"}
-    output = Output("never", json_path=str(target))
+    output = Output("never", {"json_path": str(target)})
     ask(host, {**pinned, "extra_specs": isolate}, LEGACY, output)
     document = json.loads(target.read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator(SCHEMA).validate(document)
