@@ -142,7 +142,7 @@ def cell(outcome: Outcome) -> str:
     if outcome.boots:
         unit = "PCPU" if "PCPU" in outcome.allocation else "VCPU"
         return f"{unit}, fallback" if outcome.query == "fallback" else unit
-    return "down" if outcome.stage == "startup" else outcome.stage
+    return "down" if outcome.stage == "startup" else str(outcome.stage)
 
 
 def _changes(now: Audit, then: Audit) -> Iterator[tuple[str, str, str, str]]:
