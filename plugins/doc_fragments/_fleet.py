@@ -87,8 +87,8 @@ options:
     type: path
   junit_path:
     description:
-      - The same for the findings as JUnit XML. A finding is a failed test case where it is an error,
-        or a warning and O(fail_on=warning).
+      - The same for the findings as JUnit XML. A finding is a failed test case where it is an
+        error, or a warning and O(fail_on=warning).
     type: path
   codequality_path:
     description:
@@ -106,16 +106,16 @@ options:
 options:
   waivers:
     description:
-      - Path of a file of waivers. What they waive stays in all reports, marked with reason and owner,
-        and does not count for RV(status).
+      - Path of a file of waivers. What they waive stays in all reports, marked with reason and
+        owner, and does not count for RV(status).
       - A waiver that has expired waives nothing. It is a finding itself, as is one that nothing was
         found for though its rule was run.
     type: str
   baseline:
     description:
-      - Path of a report that O(json_path) of an earlier run wrote. What it has is known, stays in all
-        reports and does not count for RV(status), so that only new findings fail the task.
-      - A finding is the same where rule, subject and words are, whatever the numbers; one about more
-        hosts than the report has is new for these.
+      - Path of a report that O(json_path) of an earlier run wrote. What it has is known, stays in
+        all reports and does not count for RV(status), so that only new findings fail the task.
+      - A finding is the same where rule, subject and words are, whatever the numbers; one about
+        more hosts than the report has is new for these.
     type: str
 """

@@ -159,7 +159,7 @@ findings:
       returned: success
       type: str
     waived:
-      description: Where it is waived, C(reason), C(owner) and the last day as C(expires); else null.
+      description: C(reason), C(owner) and last day, C(expires), of its waiver; null without one.
       returned: success
       type: dict
     known:

@@ -104,14 +104,13 @@ def verdict(found: AllocationAudit) -> str:
         f"{WORDS[found.status]}: {counted(found.servers, 'server')} on "
         f"{counted(found.hosts, 'host')} at Nova {found.scheduler.release}: "
         + (" and ".join(parts) or "nothing wrong in Placement")
-        + aside(found.findings)
     )
-    left = len(found.damages) - total["repairable"]
+    left = sum(each.repair.way == "none" and each.finding.counts for each in found.damages)
     if left:
         text += f", {left} of them without a repair"
     if found.untold:
         text += f"; of {counted(found.untold, 'server')} nobody told the allocation"
-    return text + "."
+    return f"{text}{aside(found.findings)}."
 
 
 def _damage(damage: Damage) -> dict[str, t.Any]:

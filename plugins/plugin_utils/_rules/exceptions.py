@@ -13,7 +13,6 @@ import re
 import typing as t
 
 from ...module_utils._read.errors import InputError, quoted
-from .._model.schema import nearest
 from .._model.waivers import matches
 from .audit import findings, ranked
 from .catalog import RULES
@@ -77,10 +76,8 @@ class Exceptions:
         self._waivers: dict[str, list[Waiver]] = {}
         for waiver in waivers:
             if waiver.rule not in _CODES:
-                near = nearest(waiver.rule.upper(), _CODES, 0.7)
-                hint = f" (nearest: {near})" if near else ""
                 raise InputError(
-                    f"there is no rule {quoted(waiver.rule)}{hint}", "code of a rule", waiver.where
+                    f"there is no rule {quoted(waiver.rule)}", "a code such as HC-11", waiver.where
                 )
             self._waivers.setdefault(waiver.rule, []).append(waiver)
 
