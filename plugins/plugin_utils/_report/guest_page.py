@@ -12,10 +12,11 @@ from ...module_utils._read.cpu_list import ids, mask, to_text
 from . import cpu_drawing, html_report
 
 if t.TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from .._plan.guest_audit import GuestAudit, GuestLook
     from .findings import Findings
+    from .grouping import Group
 
 Data = dict[str, t.Any]
 
@@ -24,13 +25,14 @@ def page(
     view: Findings,
     found: GuestAudit,
     told: Mapping[str, t.Any],
+    groups: Iterable[Group],
     table: Sequence[Sequence[str]],
     report: str,
 ) -> str:
     """Fill in the page.
 
-    ``told`` are the parts of the report as text; ``table`` has a head, and a row for each guest in
-    the order of ``found.looks``.
+    ``told`` are the parts of the report as text, ``groups`` all findings; ``table`` has a head, and
+    a row for each guest in the order of ``found.looks``.
     """
     head, *rows = table
     places = {name: index for index, name in enumerate(found.hosts)}
@@ -52,7 +54,7 @@ def page(
         view,
         report,
         classes=[{"label": name, "names": [name], "hosts": name} for name in found.hosts],
-        findings=list(html_report.listed(view.found, places)),
+        findings=list(html_report.listed(groups, places)),
         tables=[guests] if rows else [],
         maps=_maps(found.looks, places),
         subject="guest",

@@ -96,6 +96,7 @@ def guest_audit(sources: Sources, output: Output) -> dict[str, t.Any]:
             view,
             found,
             _shown(found, _WIDEST),
+            _grouped(found),
             [_HEAD, *map(_row, found.looks)],
             shown["report"],
         ),

@@ -30,7 +30,6 @@ if t.TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from .._rules.audit import Audit
-    from .._rules.rule import Finding
     from .cpu_drawing import Change
     from .findings import Findings
     from .grouping import Group
@@ -100,6 +99,7 @@ def page(shown: Page) -> str:
         "matrices": shown.matrices,
         "tables": shown.tables,
         "subject": shown.subject,
+        "lettered": shown.with_hosts,
     }
     return _ENVIRONMENT.get_template("report.html.j2").render(
         page=shown,
@@ -133,7 +133,7 @@ def findings_page(
         "status": view.status,
         "tiles": [tile(counts[each], each.value, kind=each.value) for each in Severity],
         "classes": [{"label": name, "names": [name], "hosts": name} for name in hosts],
-        "findings": list(listed(view.found, places)),
+        "findings": list(listed(grouped(view.found), places)),
         "report": report,
         "maps": cpu_drawing.changed(changes, places),
         "subject": "",
@@ -168,7 +168,7 @@ def audit_page(
             findings=[
                 {**each, "when": when if index else ""}
                 for index, (when, audit, found) in enumerate(audits)
-                for each in listed(found, _places(now), audit)
+                for each in listed(grouped(found), _places(now), len(_places(audit)))
             ],
             report=report,
             maps=cpu_drawing.maps(now.hosts, labels),
@@ -221,22 +221,18 @@ def _classes(audit: Audit, labels: Sequence[str]) -> list[Data]:
     ]
 
 
-def listed(
-    found: Iterable[Finding], places: Mapping[str, int], audit: Audit | None = None
-) -> Iterator[Data]:
-    """Show findings, those together that say the same; those that do not count come
-    last.
+def listed(groups: Iterable[Group], places: Mapping[str, int], total: int = 0) -> Iterator[Data]:
+    """Show groups of findings; those that do not count come last.
 
-    ``places`` has the class of each host. Of an ``audit``, hosts are named in short only where they
-    are not all of them.
+    ``places`` has the class of each host; ``total`` is the number of hosts that there are, where a
+    finding may be about all of them.
     """
-    everywhere = {name for case in audit.hosts for name in case.names} if audit else set()
     known: dict[int, tuple[str, list[int]]] = {}
-    for group in sorted(grouped(found), key=lambda group: bool(group.standing)):
+    for group in sorted(groups, key=lambda group: bool(group.standing)):
         key = id(group.hosts)
-        if group.kind == "host" or key not in known:
-            everyone = len(everywhere) > 1 and len(set(group.hosts)) == len(everywhere)
-            hosts = f"all {len(everywhere)} hosts" if everyone else compact(group.hosts)
+        if group.kind not in ("flavor", "image") or key not in known:
+            everyone = total > 1 and len(set(group.hosts)) == total
+            hosts = f"all {total} hosts" if everyone else compact(group.hosts)
             known[key] = hosts, sorted({places[name] for name in group.hosts if name in places})
         yield entry(group, *known[key])
 
@@ -247,8 +243,10 @@ def entry(group: Group, hosts: str, classes: list[int]) -> Data:
         "code": group.code,
         "severity": group.severity.value,
         "title": group.title,
-        "kind": group.kind,
-        "subjects": [] if group.kind in ("host", "fleet") else list(group.subjects),
+        "kind": "of" if group.kind == "fleet" else group.kind,
+        "subjects": []
+        if group.kind == "host"
+        else [each for each in group.subjects if each != "fleet"],
         "hosts": hosts,
         "classes": classes,
         "what": group.what,

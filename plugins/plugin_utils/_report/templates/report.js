@@ -153,6 +153,7 @@
           scope: "col", title: places.map((place) => data.classes[place].hosts).slice(0, 8).join("; "),
         }, many(places, 3)))));
       const left = matching.length - columns.length + matrix.left_out;
+      table.setAttribute("aria-label", `Flavors on hosts, ${matrix.label}`);
       byId("columns").textContent = left ? `${plural(left, "more column")} not shown: narrow the report by a host.` : "";
       fill(matrix.rows.filter((row) => named(row.names)));
     };
@@ -200,7 +201,7 @@
         const names = each.subjects.slice(0, 12).join(", ");
         part(each.kind, each.subjects.length > 12 ? `${names}, ... (${each.subjects.length})` : names);
       }
-      if (each.hosts) part("on", each.hosts, each.classes.length && data.classes.length > 1 ? ` [${many(each.classes)}]` : "");
+      if (each.hosts) part("on", each.hosts, data.lettered && each.classes.length && data.classes.length > 1 ? ` [${many(each.classes)}]` : "");
       part("what", each.what);
       part("then", each.effect);
       if (each.fix) {
