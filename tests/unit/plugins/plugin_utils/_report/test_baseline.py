@@ -78,9 +78,8 @@ def reported(
     schema, command = COMMANDS[name]
     folder.mkdir()
     paths = {option: str(folder / option) for option in run.PATHS if option != "html_path"}
-    exceptions = run.exceptions(
-        waivers and str(waivers), known and str(known), (str(folder),), TODAY
-    )
+    given = [str(path) if path else None for path in (waivers, known)]
+    exceptions = run.exceptions(given[0], given[1], (str(folder),), TODAY)
     result = command(run.Output("warning", paths, exceptions=exceptions))
     document = json.loads((folder / "json_path").read_text())
     form = json.loads((SCHEMAS / f"{schema}.json").read_text(encoding="utf-8"))
