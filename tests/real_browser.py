@@ -123,7 +123,7 @@ def accessible(page: chromium.Page, axe: str) -> None:
     page.media("light")
 
 
-def narrow_screen(page: chromium.Page) -> None:
+def narrow_screen(page: chromium.Page, _path: pathlib.Path) -> None:
     """A small screen needs no scrolling sideways, but within tables."""
     page.resize(360, 800)
     page.settle()
@@ -323,11 +323,9 @@ def main(environment: pathlib.Path) -> int:
         page.resize(1280, 900)
         page.media("light")
         for name, path in made.items():
-            every: tuple[Look, ...] = (
-                quiet,
-                lambda page, _path: accessible(page, axe),
-                lambda page, _path: narrow_screen(page),
-            )
+            every: tuple[Look, ...] = (quiet, narrow_screen)
+            if name != "large":  # The same as that of the flavors, and long to look through.
+                every = (*every, lambda page, _path: accessible(page, axe))
             for look in (*every, *LOOKS[name]):
                 page.open(path)
                 try:

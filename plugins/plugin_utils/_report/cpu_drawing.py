@@ -89,15 +89,21 @@ class Maps:
 
     shown: tuple[Map, ...] = ()
     more: int = 0
-    """Maps that are left out."""
+    """Classes of hosts, or changes, whose maps are left out."""
 
 
 def maps(cases: Sequence[HostCase], labels: Sequence[str]) -> Maps:
-    """Draw each class of hosts; classes with the same map have it together."""
+    """Draw each class of hosts; classes with the same map have it together.
+
+    Classes that come after :data:`MOST` different maps are only counted.
+    """
     found: dict[str, tuple[HostCase, list[int]]] = {}
+    more = 0
     for index, case in enumerate(cases):
-        text = cpu_map(case, named=False)
-        found.setdefault(text, (case, []))[1].append(index)
+        if len(found) == MOST:
+            more += 1
+        else:
+            found.setdefault(cpu_map(case, named=False), (case, []))[1].append(index)
     drawn = tuple(
         Map(
             f"{', '.join(labels[index] for index in places)}: "
@@ -105,9 +111,9 @@ def maps(cases: Sequence[HostCase], labels: Sequence[str]) -> Maps:
             tuple(places),
             drawing(case),
         )
-        for case, places in list(found.values())[:MOST]
+        for case, places in found.values()
     )
-    return Maps(drawn, len(found) - len(drawn))
+    return Maps(drawn, more)
 
 
 class Change(t.NamedTuple):
@@ -124,7 +130,11 @@ def changed(changes: Iterable[Change], places: Mapping[str, int]) -> Maps:
     ``places`` has the class of each host. Hosts whose CPUs keep their roles are not drawn.
     """
     found: dict[tuple[str, str], tuple[HostCase, HostCase, list[str]]] = {}
+    more = 0
     for names, before, after in changes:
+        if len(found) == MOST:
+            more += 1
+            continue
         now, then = host_case(before), host_case(after)
         if chart(now) != chart(then):
             texts = cpu_map(now, named=False), cpu_map(then, named=False)
@@ -136,9 +146,9 @@ def changed(changes: Iterable[Change], places: Mapping[str, int]) -> Maps:
             drawing(now),
             drawing(then, before=chart(now)),
         )
-        for now, then, names in list(found.values())[:MOST]
+        for now, then, names in found.values()
     )
-    return Maps(drawn, len(found) - len(drawn))
+    return Maps(drawn, more)
 
 
 def drawing(

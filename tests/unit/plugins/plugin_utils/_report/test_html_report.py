@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import datetime
 import hashlib
 import html.parser
 import json
@@ -16,6 +17,7 @@ import pytest
 
 from ansible_collections.pinguard.nova.plugins.plugin_utils._model.gathering import Sources
 from ansible_collections.pinguard.nova.plugins.plugin_utils._report import (
+    cpu_drawing,
     guest_report,
     html_report,
     plan_report,
@@ -183,3 +185,39 @@ def test_columns_beyond_the_limit_are_counted(
     page, _result = page_of(tmp_path, Sources("34.0.0", {"a": host, "b": other}, flavors=[pinned]))
     matrix = embedded(page)["matrices"][0]
     assert (len(matrix["columns"]), matrix["left_out"]) == columns
+
+
+def test_maps_beyond_the_limit_are_counted(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: pathlib.Path,
+    host: dict[str, t.Any],
+    pinned: dict[str, t.Any],
+) -> None:
+    monkeypatch.setattr(cpu_drawing, "MOST", 1)
+    other = {**host, "nova": {"options": {"compute.cpu_shared_set": "0-3"}}}
+    page, _result = page_of(tmp_path, Sources("34.0.0", {"a": host, "b": other}, flavors=[pinned]))
+    assert Tree(page).count("figure") == 1
+    assert "The maps of 1 more are left out" in page
+
+
+def test_what_is_waived_stays_and_comes_last(
+    tmp_path: pathlib.Path, host: dict[str, t.Any], pinned: dict[str, t.Any]
+) -> None:
+    wrong = [
+        {**pinned, "name": name, "extra_specs": {"hw:cpu_realtime": "yes"}} for name in ("a", "b")
+    ]
+    given = Sources("34.0.0", {"h": host}, flavors=wrong)
+    _page, result = page_of(tmp_path, given)
+    code = result["findings"][0]["code"]
+    waivers = tmp_path / "waivers.yml"
+    waivers.write_text(
+        f"format: 1\nwaivers: [{{rule: {code}, scope: {{flavor: a}}, reason: known, owner: me,"
+        " expires: 2027-01-01}]",
+        encoding="utf-8",
+    )
+    exceptions = run.exceptions(str(waivers), None, (), datetime.date(2026, 1, 1))
+    path = tmp_path / "waived.html"
+    run.flavor_audit(given, run.Output("never", {"html_path": str(path)}, exceptions=exceptions))
+    found = embedded(path.read_text(encoding="utf-8"))["findings"]
+    assert [each["subjects"] for each in found if each["code"] == code] == [["b"], ["a"]]
+    assert found[-1]["standing"].endswith("by me: known")
