@@ -178,6 +178,15 @@ def filters(page: chromium.Page, _path: pathlib.Path) -> None:
     assert shown(page, "#matrix thead th") == 9
 
 
+def steps(page: chromium.Page, _path: pathlib.Path) -> None:
+    total = shown(page, ".timeline > li")
+    enter(page, "#host", "cmp-08")
+    assert (shown(page, "#maps figure"), 0 < shown(page, ".timeline > li") < total) == (1, True)
+    page.click("#narrow [type=reset]")
+    page.settle()
+    assert shown(page, ".timeline > li") == total
+
+
 def matrix(page: chromium.Page, _path: pathlib.Path) -> None:
     page.click("#matrix tbody .open")
     assert shown(page, "#matrix .why li") >= 2
@@ -301,7 +310,7 @@ LOOKS: dict[str, tuple[Look, ...]] = {
     "flavors": (filters, matrix, copying, themes, keyboard, landmarks),
     "hosts": (),
     "guests": (),
-    "plan": (),
+    "plan": (steps,),
     "restart": (),
     "hostile": (harmless,),
     "large": (large,),

@@ -116,23 +116,29 @@ def page(shown: Page) -> str:
 
 
 def findings_page(
-    view: Findings, report: str, changes: Iterable[Change] = (), **more: t.Any
+    view: Findings,
+    report: str,
+    changes: Iterable[Change] = (),
+    hosts: Iterable[str] = (),
+    **more: t.Any,
 ) -> str:
     """Show the findings of any command, and what becomes of the CPUs of hosts that are changed.
 
-    ``report`` is the same as text; ``more`` are other fields of the page.
+    ``report`` is the same as text, ``hosts`` come first among those that there are, and ``more``
+    are other fields of the page.
     """
-    hosts = dict.fromkeys(name for each in view.found for name in each.names)
     changes = list(changes)
-    hosts |= dict.fromkeys(name for change in changes for name in change.names)
-    places = {name: index for index, name in enumerate(hosts)}
+    named = dict.fromkeys(hosts)
+    named |= dict.fromkeys(name for each in view.found for name in each.names)
+    named |= dict.fromkeys(name for change in changes for name in change.names)
+    places = {name: index for index, name in enumerate(named)}
     counts = collections.Counter(each.severity for each in view.found if each.counts)
     given: Data = {
         "title": TITLES.get(view.command, view.command),
         "verdict": view.verdict,
         "status": view.status,
         "tiles": [tile(counts[each], each.value, kind=each.value) for each in Severity],
-        "classes": [{"label": name, "names": [name], "hosts": name} for name in hosts],
+        "classes": [{"label": name, "names": [name], "hosts": name} for name in named],
         "findings": list(listed(grouped(view.found), places)),
         "report": report,
         "maps": cpu_drawing.changed(changes, places),

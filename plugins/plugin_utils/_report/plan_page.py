@@ -23,7 +23,7 @@ MOST_STEPS = 400
 """Steps that the page shows."""
 
 _WIDE, _HIGH = 960, 120
-_FOOT, _HEAD = 18, 16
+_FOOT, _HEAD, _LEFT = 18, 16, 40
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -48,6 +48,8 @@ class Chart:
     bars: tuple[Bar, ...]
     width: int
     height: int
+    most: int
+    """The room that the highest bar stands for."""
     labels: bool
     """Whether there is place for numbers."""
     told: str
@@ -58,13 +60,16 @@ def page(view: Findings, plan: Plan, fleet: Fleet, told: Mapping[str, t.Any], re
     turns = [turn for step in plan.steps for turn in step.turns]
     moved = {move.server for turn in turns for move in turn.moves}
     rebooted = {server for turn in turns for server in turn.reboots}
+    places = {name: index for index, name in enumerate(dict.fromkeys(turn.host for turn in turns))}
+    steps = plan.steps[:MOST_STEPS]
     return html_report.findings_page(
         view,
         report,
         _changes(plan, fleet),
+        places,
         tiles=[
             html_report.tile(len(plan.steps), "step"),
-            html_report.tile(len({turn.host for turn in turns}), "host"),
+            html_report.tile(len(places), "host"),
             html_report.tile(len(moved), "server migrated", "servers migrated"),
             html_report.tile(len(rebooted), "server rebooted hard", "servers rebooted hard"),
             html_report.tile(len(plan.blockers), "blocker", kind="error"),
@@ -74,9 +79,12 @@ def page(view: Findings, plan: Plan, fleet: Fleet, told: Mapping[str, t.Any], re
             "plan": {
                 "procedure": told["procedure"],
                 "failure": told["failure"],
-                "sections": told["sections"][:MOST_STEPS],
-                "more": max(0, len(plan.steps) - MOST_STEPS),
-                "chart": chart(plan.steps[:MOST_STEPS]),
+                "sections": [
+                    (*section, [places[name] for name in step.hosts])
+                    for section, step in zip(told["sections"], steps, strict=False)
+                ],
+                "more": len(plan.steps) - len(steps),
+                "chart": chart(steps),
             }
         },
     )
@@ -122,7 +130,7 @@ def chart(steps: Sequence[Step]) -> Chart | None:
         height = max(2.0, _HIGH * room / most) if room else 2.0
         bars.append(
             Bar(
-                round(index * width + 1, 1),
+                round(_LEFT + index * width + 1, 1),
                 round(_HEAD + _HIGH - height, 1),
                 round(max(1.0, width - 3), 1),
                 round(height, 1),
@@ -136,5 +144,5 @@ def chart(steps: Sequence[Step]) -> Chart | None:
         "Hosts left, step by step, for one more guest of the flavor that fewest hosts take. "
         f"Least: {least.told}. Each step below says more."
     )
-    total = max(260, round(width * len(bars)) + 2)
-    return Chart(tuple(bars), total, _HEAD + _HIGH + _FOOT, width >= 20, told)
+    total = max(260, _LEFT + round(width * len(bars)) + 2)
+    return Chart(tuple(bars), total, _HEAD + _HIGH + _FOOT, most, width >= 20, told)

@@ -180,10 +180,10 @@
   plain("hosts", () => data.classes.filter((_, index) => ofHosts([index])), (each) => [
     each.label, each.hosts, each.release, each.kind, each.shared, each.dedicated, each.fault || "starts"]);
 
-  /* Maps. */
+  /* Maps and steps. */
   redraw.push(() => {
-    for (const figure of document.querySelectorAll("figure[data-classes]")) {
-      figure.hidden = !ofHosts(figure.dataset.classes.split(" ").map(Number));
+    for (const part of document.querySelectorAll("[data-classes]")) {
+      part.hidden = !ofHosts(part.dataset.classes.split(" ").map(Number));
     }
   });
 
