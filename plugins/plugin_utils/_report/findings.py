@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
 import hashlib
 import importlib
@@ -28,6 +29,12 @@ PAGES = "https://example.org/pinguard/nova/docs/rules.md"
 """The page of all rules; the code of one, in small letters, is its anchor there."""
 
 _AT_LINE = re.compile(r"(?P<path>.+?):(?P<line>[1-9][0-9]{0,8})", re.DOTALL)
+_IN_FILES = ("flavor", "image", "server", "guest", "waiver")
+"""Subjects whose files are on the controller."""
+
+_WORDS = re.compile(r"""[\s"',:{}\[\]]+""")
+"""What stands between the words of a file of YAML or JSON."""
+
 _AT_KEY = re.compile(r"(?P<path>.+?): (?P<key>.+)", re.DOTALL)
 _BY_CODE = {rule.code: rule for rule in RULES}
 
@@ -108,7 +115,7 @@ class Places:
     """The places of findings; the line of a flavor is looked up in its file."""
 
     def __init__(self) -> None:
-        self._lines: dict[str, list[str]] = {}
+        self._lines: dict[str, dict[str, int]] = {}
 
     def of(self, finding: Finding) -> Place:
         """Tell the place of a finding: where it has none, its subject stands for one.
@@ -126,21 +133,23 @@ class Places:
         return Place(re.sub(r"[^\w.-]+", "/", finding.subject, flags=re.ASCII).strip("/."))
 
     def _line(self, path: str, subject: str) -> int:
-        """Find the line that names a flavor, an image or a server; 1 where none does."""
-        name = subject.partition(" ")[2].partition(" with image ")[0].rpartition(" (")
-        wanted = name[0] or name[2]
-        if not wanted:
+        """Find the first line that names a flavor, an image or a server; 1 where none does."""
+        kind, _rest, name = subject.partition(" ")
+        if kind not in _IN_FILES:
             return 1
-        form = re.compile(rf"""(?:^|[\s"':]){re.escape(wanted)}(?:$|[\s"',:])""")
-        numbers = (n for n, line in enumerate(self._text(path), 1) if form.search(line))
-        return next(numbers, 1)
+        name = name.partition(" with image ")[0]
+        first, _rest, last = name.rpartition(" (")
+        return self._words(path).get(first or last, 1)
 
-    def _text(self, path: str) -> list[str]:
+    def _words(self, path: str) -> dict[str, int]:
+        """Map each word of a file to the first line that has it; none where it cannot be read."""
         if path not in self._lines:
-            try:
-                self._lines[path] = files.read_text(path).splitlines()
-            except InputError:
-                self._lines[path] = []
+            found: dict[str, int] = {}
+            with contextlib.suppress(InputError):
+                for number, line in enumerate(files.read_text(path).splitlines(), 1):
+                    for word in _WORDS.split(line):
+                        found.setdefault(word, number)
+            self._lines[path] = found
         return self._lines[path]
 
 

@@ -20,7 +20,7 @@ from .rule import WaiverCase
 
 if t.TYPE_CHECKING:
     import datetime
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from .._model.host import HostClass
     from .._model.waivers import Waiver
@@ -73,6 +73,7 @@ class Exceptions:
         self._today = today
         self._baseline = baseline
         self._used: set[Waiver] = set()
+        self._grouped: tuple[Sequence[HostClass], list[frozenset[str]]] = ((), [])
         self._waivers: dict[str, list[Waiver]] = {}
         for waiver in waivers:
             if waiver.rule not in _CODES:
@@ -84,7 +85,7 @@ class Exceptions:
     def marked(
         self,
         found: Iterable[Finding],
-        classes: Iterable[HostClass] = (),
+        classes: Sequence[HostClass] = (),
         *,
         target: bool = False,
     ) -> tuple[Finding, ...]:
@@ -96,7 +97,7 @@ class Exceptions:
         known: Mapping[Key, Collection[str]] = {}
         if self._baseline:
             known = self._baseline.then if target else self._baseline.now
-        groups = [frozenset(each.names) for each in classes] if self._waivers else []
+        groups = self._groups(classes) if self._waivers else []
         return tuple(
             part
             for finding in found
@@ -118,6 +119,12 @@ class Exceptions:
                 WaiverCase(waiver, self._today, waiver in self._used), f"waiver {code}"
             )
         )
+
+    def _groups(self, classes: Sequence[HostClass]) -> list[frozenset[str]]:
+        """Give the names of each class; many calls in a row are about the same classes."""
+        if self._grouped[0] is not classes:
+            self._grouped = classes, [frozenset(each.names) for each in classes]
+        return self._grouped[1]
 
     def _waived(self, finding: Finding, groups: list[frozenset[str]]) -> Iterator[Finding]:
         left = finding

@@ -40,7 +40,7 @@ def waiver(rule: str = "HC-11", expires: datetime.date = LATER, **scope: t.Any) 
 
 
 def marked(
-    found: Finding, *waivers: Waiver, classes: t.Iterable[HostClass] = ()
+    found: Finding, *waivers: Waiver, classes: t.Sequence[HostClass] = ()
 ) -> list[tuple[tuple[str, ...], bool]]:
     """Mark a finding: the hosts of each part, and whether it counts."""
     parts = Exceptions(waivers, TODAY).marked([found], classes)
