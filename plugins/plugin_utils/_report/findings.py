@@ -28,6 +28,9 @@ if t.TYPE_CHECKING:
 PAGES = "https://example.org/pinguard/nova/docs/rules.md"
 """The page of all rules; the code of one, in small letters, is its anchor there."""
 
+FAIL_ON = {"error": 2, "warning": 1, "never": 3}
+"""Fail policies, each with the least status that fails."""
+
 _AT_LINE = re.compile(r"(?P<path>.+?):(?P<line>[1-9][0-9]{0,8})", re.DOTALL)
 _IN_FILES = ("flavor", "image", "server", "guest", "waiver")
 """Subjects whose files are on the controller."""
@@ -68,6 +71,11 @@ class Findings:
     """What the rules are about that were run."""
     fail_on: str = "error"
     """The least severity of a finding that fails the run, or ``never``."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether the run fails."""
+        return self.status >= FAIL_ON[self.fail_on]
 
     def numbered(self) -> Iterator[tuple[Finding, str]]:
         """List the findings, each with a fingerprint of its own that later runs give it again."""

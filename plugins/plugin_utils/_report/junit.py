@@ -5,7 +5,8 @@
 
 Each rule that was run is a test suite. Each of its findings is a test case: it fails where the run
 fails over it, is skipped where it is waived or known, and else passes with its text as output. A
-rule that found nothing is one case that passes.
+rule that found nothing is one case that passes. A run may fail without any finding, as over what
+could not be read: then the verdict is a case of its own.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ def render(findings: Findings) -> str:
         by_code.setdefault(finding.code, []).append(finding)
     for topic in findings.topics():
         _suite(root, topic, by_code.get(topic.code, []), findings)
+    if findings.failed and not any(map(findings.fails, findings.found)):
+        _verdict(root, findings)
     for name in ("tests", "failures", "skipped"):
         root.set(name, str(sum(int(suite.get(name, "0")) for suite in root)))
     root.set("errors", "0")
@@ -64,6 +67,12 @@ def _suite(root: ET.Element, topic: Topic, found: list[Finding], findings: Findi
             ET.SubElement(case, "system-out").text = _text(finding)
     if not found:
         _case(suite, topic.code, "nothing found", findings)
+
+
+def _verdict(root: ET.Element, findings: Findings) -> None:
+    about = {"name": "verdict", "tests": "1", "failures": "1", "errors": "0", "skipped": "0"}
+    case = _case(ET.SubElement(root, "testsuite", about), "verdict", findings.verdict, findings)
+    ET.SubElement(case, "failure", {"type": "verdict", "message": _clean(findings.verdict)})
 
 
 def _case(suite: ET.Element, code: str, name: str, findings: Findings) -> ET.Element:

@@ -20,6 +20,7 @@ if t.TYPE_CHECKING:
     from collections.abc import Iterator
 
     from .._model.gathering import Sources
+    from .._model.host import Fleet
     from .._plan.reach import Reach
     from .._plan.readiness import Point, Readiness
     from .run import Output
@@ -49,37 +50,46 @@ def fallback_readiness(sources: Sources, output: Output, max_results: int) -> di
         "fallback_readiness",
         found.status,
         shown["verdict"],
-        tuple(_findings(found)),
+        tuple(_findings(found, fleet)),
         fail_on=output.fail_on,
     )
     return concluded(shown, output, view, lambda: document(found))
 
 
-def _findings(found: Readiness) -> Iterator[Finding]:
-    """Show what speaks for or against as findings: what blocks is an error."""
+def _findings(found: Readiness, fleet: Fleet) -> Iterator[Finding]:
+    """Show what speaks for or against as findings, one for each flavor and server."""
+    places = {f"flavor {flavor.name}": flavor.where for flavor in fleet.flavors}
+    places |= {f"server {server.name}": server.where for server in fleet.servers}
     for kind, points in (
         ("blocker", found.blockers),
         ("loss", found.losses),
         ("hazard", found.hazards),
     ):
-        for point in points:
+        for point, subject in ((each, subject) for each in points for subject in _subjects(each)):
             yield Finding(
                 f"fallback-{kind}",
-                Severity.ERROR if kind == "blocker" else point.severity,
+                _severity(kind, point),
                 _TITLES[kind],
-                _subject(point),
+                subject,
                 point.hosts,
                 point.what,
                 point.effect,
                 point.fix,
-                "",
+                places.get(subject.partition(" with image ")[0], ""),
             )
 
 
-def _subject(point: Point) -> str:
+def _severity(kind: str, point: Point) -> Severity:
+    """Judge a point as the status does: all that blocks fails, and nothing else."""
+    if kind == "blocker":
+        return Severity.ERROR
+    return Severity.WARNING if point.severity is Severity.ERROR else point.severity
+
+
+def _subjects(point: Point) -> list[str]:
     named = [f"flavor {name}" for name in point.flavors]
     named += [f"server {name}" for name in point.servers]
-    return ", ".join(named) or "fleet"
+    return named or ["fleet"]
 
 
 def document(found: Readiness) -> dict[str, t.Any]:

@@ -43,9 +43,6 @@ if t.TYPE_CHECKING:
     from .._rules.audit import Audit
     from .._rules.rule import Finding
 
-FAIL_ON = {"error": 2, "warning": 1, "never": 3}
-"""Fail policies, each with the least status that fails."""
-
 FORMATS: Mapping[str, Callable[[Findings], str]] = {
     "markdown_path": markdown.render,
     "sarif_path": sarif.render,
@@ -238,7 +235,7 @@ def concluded(
     found = {"changed": any(file.changed for file in written), **result}
     if output.diff:
         found["diff"] = [file.diff() for file in written if file.changed]
-    if result["status"] >= FAIL_ON[output.fail_on]:
+    if view.failed:
         found |= {"failed": True, "msg": view.verdict}
     return found
 

@@ -30,6 +30,7 @@ from ansible_collections.pinguard.nova.plugins.plugin_utils._report.findings imp
     Place,
     Places,
 )
+from ansible_collections.pinguard.nova.plugins.plugin_utils._rules.audit import status_of
 from ansible_collections.pinguard.nova.plugins.plugin_utils._rules.rule import (
     Finding,
     FlavorCase,
@@ -68,7 +69,8 @@ def finding(number: int = 0, **more: t.Any) -> Finding:
 
 
 def of(*found: Finding, fail_on: str = "error") -> Findings:
-    return Findings("host_audit", 2, "FAILURE: it is so.", found, (HostCase,), fail_on)
+    status = status_of(found)
+    return Findings("host_audit", status, "FAILURE: it is so.", found, (HostCase,), fail_on)
 
 
 def results(findings: Findings) -> list[dict[str, t.Any]]:
@@ -148,6 +150,14 @@ def test_junit_fails_as_the_run_does(fail_on: str, severity: Severity, failures:
     root = ET.fromstring(junit.render(of(finding(severity=severity), fail_on=fail_on)))
     assert root.get("failures") == str(failures)
     assert len(list(root.iter("failure"))) == failures
+
+
+def test_junit_fails_where_the_run_does_without_any_finding() -> None:
+    view = dataclasses.replace(of(fail_on="warning"), status=1)
+    root = ET.fromstring(junit.render(view))
+    assert root.get("failures") == "1"
+    assert [case.get("name") for case in root.iter("testcase") if len(case)] == [view.verdict]
+    assert ET.fromstring(junit.render(of(fail_on="never"))).get("failures") == "0"
 
 
 def test_junit_counts_what_it_holds() -> None:

@@ -134,6 +134,20 @@ def test_what_blocks_is_told_with_a_way_out(
     assert blocker["advice"] in " ".join(result["report"].split())
 
 
+def test_what_blocks_is_a_finding(
+    host: dict[str, t.Any], pinned: dict[str, t.Any], tmp_path: pathlib.Path
+) -> None:
+    unknown = server(1, "cmp-1")
+    del unknown["cells"]
+    target = tmp_path / "plan.sarif"
+    output = Output("never", {"sarif_path": str(target)})
+    upgrade_plan(sources(host, pinned, servers=servers(unknown)), GOAL, output)
+    (made,) = json.loads(target.read_text())["runs"]
+    errors = [each for each in made["results"] if each["level"] == "error"]
+    assert [each["ruleId"] for each in errors] == ["plan-server"]
+    assert errors[0]["properties"]["hosts"] == ["cmp-1"]
+
+
 def test_hosts_whose_servers_nobody_told_of_are_a_warning(
     host: dict[str, t.Any], pinned: dict[str, t.Any]
 ) -> None:
