@@ -26,7 +26,8 @@ Path = tuple[str | int, ...]
 
 FOLDER = pathlib.Path(__file__).parent / "schemas"
 """Where the schemas stand: ``host.json``, ``fleet.json``, ``flavors.json``, ``images.json``,
-``servers.json``, ``guests.json``, ``wish.json``, ``goal.json``, ``placement.json``."""
+``servers.json``, ``guests.json``, ``wish.json``, ``goal.json``, ``placement.json``,
+``waivers.json``."""
 
 _PREFIX = "urn:pinguard.nova:"
 _PLAIN_KEY = re.compile(r"[A-Za-z_][\w-]*")
