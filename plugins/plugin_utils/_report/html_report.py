@@ -191,6 +191,9 @@ def audit_page(
 def _tiles(total: Data, *, with_flavors: bool) -> Iterator[Tile]:
     for severity in Severity:
         yield tile(total[severity.value], severity.value, kind=severity.value)
+    for word in ("waived", "known"):
+        if total[word]:
+            yield Tile(total[word], word)
     yield tile(total["hosts"], "host")
     yield tile(total["host_classes"], "class of hosts", "classes of hosts")
     if with_flavors:
@@ -335,7 +338,8 @@ def _visible(value: str) -> str:
 def _final(value: t.Any) -> t.Any:
     if value is None:
         return ""
-    return _visible(value) if type(value) is str else value
+    markup = not isinstance(value, str) or hasattr(value, "__html__")
+    return value if markup else _visible(value)
 
 
 _ENVIRONMENT = jinja2.Environment(
