@@ -62,7 +62,7 @@ def why_not() -> str:
     if os.geteuid():
         return "no Chromium, and only root installs packages"
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    install = ["apt-get", "install", "-qq", "--no-install-recommends", *PACKAGES]
+    install = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *PACKAGES]
     for command in (["apt-get", "update", "-qq"], install):
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         if done.returncode:
