@@ -27,6 +27,7 @@ class ActionModule(ReportAction):
         "numa_topology_filter": {"type": "bool"},
         "max_placement_results": {"type": "int", "default": MAX_RESULTS},
     }
+    RULES = False
     LEFT_OUT = "left out"
 
     def report(self, given: Sources, args: dict[str, t.Any], output: Output) -> dict[str, t.Any]:

@@ -21,7 +21,6 @@ class ActionModule(ReportAction):
         "flavors": {"type": "raw"},
         "images": {"type": "raw"},
         "servers": {"type": "raw"},
-        "markdown_path": {"type": "path"},
     }
     LEFT_OUT = "not audited"
 

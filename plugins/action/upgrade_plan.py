@@ -23,8 +23,8 @@ class ActionModule(ReportAction):
         "goal": {"type": "raw", "required": True},
         "disable_fallback_pcpu_query": {"type": "bool"},
         "numa_topology_filter": {"type": "bool"},
-        "markdown_path": {"type": "path"},
     }
+    RULES = False
     LEFT_OUT = "not planned for"
 
     def report(self, given: Sources, args: dict[str, t.Any], output: Output) -> dict[str, t.Any]:

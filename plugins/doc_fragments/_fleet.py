@@ -66,14 +66,56 @@ options:
     description:
       - File on the controller that the report is written to as text. It is replaced at once, and
         only if it changes. A relative path starts in the current directory.
+      - No file is written before the reports of all options are made.
+    type: path
+  html_path:
+    description:
+      - The same for the report as one HTML page, which needs nothing else to be looked at.
+    type: path
+  markdown_path:
+    description:
+      - The same for the report as Markdown, for a ticket.
     type: path
   json_path:
     description:
       - The same for the report as JSON.
+    type: path
+  sarif_path:
+    description:
+      - The same for the findings as SARIF 2.1.0, which code scanning and editors show beside the
+        lines of the files.
+    type: path
+  junit_path:
+    description:
+      - The same for the findings as JUnit XML. A finding is a failed test case where it is an
+        error, or a warning and O(fail_on=warning).
+    type: path
+  codequality_path:
+    description:
+      - The same for the findings as a report of GitLab Code Quality.
     type: path
   show:
     description:
       - Whether to show the report in the log.
     type: bool
     default: false
+"""
+
+    # Findings that do not count.
+    EXCEPTIONS = r"""
+options:
+  waivers:
+    description:
+      - Path of a file of waivers. What they waive stays in all reports, marked with reason and
+        owner, and does not count for RV(status).
+      - A waiver that has expired waives nothing. It is a finding itself, as is one that nothing was
+        found for though its rule was run.
+    type: str
+  baseline:
+    description:
+      - Path of a report that O(json_path) of an earlier run wrote. What it has is known, stays in
+        all reports and does not count for RV(status), so that only new findings fail the task.
+      - A finding is the same where rule, subject and words are, whatever the numbers; one about
+        more hosts than the report has is new for these.
+    type: str
 """

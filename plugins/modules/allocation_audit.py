@@ -42,6 +42,7 @@ extends_documentation_fragment:
   - pinguard.nova._fleet
   - pinguard.nova._fleet.scheduler
   - pinguard.nova._fleet.report
+  - pinguard.nova._fleet.exceptions
   - pinguard.nova._attributes.controller
 attributes:
   check_mode:
@@ -117,6 +118,15 @@ summary:
       description: Number of findings of this severity; C(warning) and C(info) alike.
       returned: success
       type: int
+    waived:
+      description: Number of findings that are waived; they are not among those by severity.
+      returned: success
+      type: int
+    known:
+      description: Number of findings that the baseline has; they are not among those by severity
+        either.
+      returned: success
+      type: int
     repairable:
       description: Number of findings that a repair is known for.
       returned: success
@@ -173,6 +183,14 @@ findings:
       description: File and key that the server was read from.
       returned: success
       type: str
+    waived:
+      description: C(reason), C(owner) and last day, C(expires), of its waiver; null without one.
+      returned: success
+      type: dict
+    known:
+      description: Whether the baseline has it.
+      returned: success
+      type: bool
     repair:
       description: How to put it right.
       returned: success
@@ -208,6 +226,11 @@ findings:
           description: What C(nova-manage placement heal_allocations) would do.
           returned: success
           type: str
+waivers:
+  description: What is wrong with the waivers, in the same form as the findings.
+  returned: success
+  type: list
+  elements: dict
 report:
   description: The report as text.
   returned: success

@@ -37,6 +37,7 @@ extends_documentation_fragment:
   - pinguard.nova._fleet
   - pinguard.nova._fleet.scheduler
   - pinguard.nova._fleet.report
+  - pinguard.nova._fleet.exceptions
   - pinguard.nova._attributes.controller
 attributes:
   check_mode:
@@ -97,6 +98,15 @@ summary:
       description: Number of findings of this severity; C(warning) and C(info) alike.
       returned: success
       type: int
+    waived:
+      description: Number of findings that are waived; they are not among those by severity.
+      returned: success
+      type: int
+    known:
+      description: Number of findings that the baseline has; they are not among those by severity
+        either.
+      returned: success
+      type: int
     primary:
       description:
         - Boots by the primary query, counted by flavor and class of hosts; C(fallback) and
@@ -148,6 +158,14 @@ findings:
       description: File and line or key.
       returned: success
       type: str
+    waived:
+      description: C(reason), C(owner) and last day, C(expires), of its waiver; null without one.
+      returned: success
+      type: dict
+    known:
+      description: Whether the baseline has it.
+      returned: success
+      type: bool
     hosts:
       description: Hosts concerned, in short.
       returned: success

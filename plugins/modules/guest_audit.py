@@ -47,14 +47,10 @@ options:
     description:
       - Images that servers name, in the same forms.
     type: raw
-  markdown_path:
-    description:
-      - File on the controller that the report is written to as Markdown. It is replaced at once,
-        and only if it changes. A relative path starts in the current directory.
-    type: path
 extends_documentation_fragment:
   - pinguard.nova._fleet
   - pinguard.nova._fleet.report
+  - pinguard.nova._fleet.exceptions
   - pinguard.nova._attributes.controller
 attributes:
   check_mode:
@@ -133,6 +129,15 @@ summary:
       type: int
     error:
       description: Number of findings of this severity; C(warning) and C(info) alike.
+      returned: success
+      type: int
+    waived:
+      description: Number of findings that are waived; they are not among those by severity.
+      returned: success
+      type: int
+    known:
+      description: Number of findings that the baseline has; they are not among those by severity
+        either.
       returned: success
       type: int
     needs:
@@ -306,6 +311,14 @@ findings:
       description: Where the guest was read from.
       returned: success
       type: str
+    waived:
+      description: C(reason), C(owner) and last day, C(expires), of its waiver; null without one.
+      returned: success
+      type: dict
+    known:
+      description: Whether the baseline has it.
+      returned: success
+      type: bool
 report:
   description: The report as text.
   returned: success

@@ -63,6 +63,7 @@ options:
 extends_documentation_fragment:
   - pinguard.nova._fleet
   - pinguard.nova._fleet.report
+  - pinguard.nova._fleet.exceptions
   - pinguard.nova._attributes.controller
 attributes:
   check_mode:
@@ -187,6 +188,20 @@ hosts:
           description: File and line or key.
           returned: success
           type: str
+        waived:
+          description: C(reason), C(owner) and last day, C(expires), of its waiver; null without
+            one.
+          returned: success
+          type: dict
+        known:
+          description: Whether the baseline has it.
+          returned: success
+          type: bool
+waivers:
+  description: What is wrong with the waivers, in the same form as the findings.
+  returned: success
+  type: list
+  elements: dict
 report:
   description: The report as text.
   returned: success

@@ -60,10 +60,9 @@ options:
     type: str
     choices: [error, warning, never]
     default: error
-  markdown_path:
+  json_path:
     description:
-      - The same as O(report_path), in Markdown. O(json_path) gets what RV(plan) describes.
-      - No file is written before all of them are made.
+      - The same for what RV(plan) describes, as JSON.
     type: path
 extends_documentation_fragment:
   - pinguard.nova._fleet

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import abc
+import datetime
 import os
 import shutil
 import typing as t
@@ -15,7 +16,7 @@ from ansible.plugins.action import ActionBase
 
 from ...module_utils._read.errors import InputError
 from .._model.gathering import sources
-from .._report.run import Output
+from .._report.run import PATHS, Output, exceptions
 from .releases import refuse_unknown
 
 if t.TYPE_CHECKING:
@@ -29,11 +30,13 @@ ARGUMENTS = {
     "facts": {"type": "str"},
     "release": {"type": "str", "default": "34.0.0"},
     "fail_on": {"type": "str", "default": "error", "choices": ["error", "warning", "never"]},
-    "report_path": {"type": "path"},
-    "json_path": {"type": "path"},
+    **{option: {"type": "path"} for option in PATHS},
     "show": {"type": "bool", "default": False},
 }
 """Those that every such action has."""
+
+EXCEPTIONS = {"waivers": {"type": "str"}, "baseline": {"type": "str"}}
+"""Those of the actions that run rules."""
 
 WIDEST = 160
 
@@ -46,6 +49,8 @@ class ReportAction(ActionBase):
 
     ARGUMENTS: t.ClassVar[Mapping[str, t.Any]] = {}
     EXCLUSIVE: t.ClassVar[Sequence[tuple[str, ...]]] = ()
+    RULES: t.ClassVar[bool] = True
+    """Whether it runs rules, whose findings may be waived or known."""
     LEFT_OUT = "left out"
     """What is said of hosts without facts."""
 
@@ -61,21 +66,26 @@ class ReportAction(ActionBase):
     ) -> dict[str, t.Any]:
         result: dict[str, t.Any] = super().run(tmp, task_vars)
         _spec, args = self.validate_argument_spec(
-            argument_spec={**ARGUMENTS, **self.ARGUMENTS},
+            argument_spec={
+                **ARGUMENTS,
+                **(EXCEPTIONS if self.RULES else {}),
+                **self.ARGUMENTS,
+            },
             mutually_exclusive=[("hosts", "fleet", "facts"), *self.EXCLUSIVE],
-        )
-        output = Output(
-            args["fail_on"],
-            args["report_path"],
-            args["json_path"],
-            self._task.check_mode,
-            self._task.diff,
-            min(shutil.get_terminal_size((100, 24)).columns, WIDEST),
-            args.get("markdown_path"),
         )
         try:
             refuse_unknown(args)
             folders = (self._loader.get_basedir(), os.getcwd())
+            output = Output(
+                args["fail_on"],
+                {option: args[option] for option in PATHS if args[option]},
+                self._task.check_mode,
+                self._task.diff,
+                min(shutil.get_terminal_size((100, 24)).columns, WIDEST),
+                exceptions(
+                    args.get("waivers"), args.get("baseline"), folders, datetime.date.today()
+                ),
+            )
             given, missing = sources(args, task_vars or {}, folders)
             found = self.report(given, args, output)
         except InputError as error:

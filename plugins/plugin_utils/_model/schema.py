@@ -28,7 +28,7 @@ Path = tuple[str | int, ...]
 FOLDER = pathlib.Path(__file__).parent / "schemas"
 """Where the schemas stand: ``host.json``, ``fleet.json``, ``flavors.json``, ``images.json``,
 ``servers.json``, ``guests.json``, ``wish.json``, ``flavor_wishes.json``, ``goal.json``,
-``placement.json``."""
+``placement.json``, ``waivers.json``."""
 
 _PREFIX = "urn:pinguard.nova:"
 _PLAIN_KEY = re.compile(r"[A-Za-z_][\w-]*")

@@ -120,7 +120,7 @@ class GuestAudit:
     looks: tuple[GuestLook, ...]
     """By host, as they were given."""
     shared: tuple[Finding, ...]
-    """What is found in the guests of a host together."""
+    """What is found in the guests of a host together, and in the waivers."""
 
     @property
     def findings(self) -> tuple[Finding, ...]:

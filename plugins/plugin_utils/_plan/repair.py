@@ -73,11 +73,18 @@ class AllocationAudit:
     """Number of those whose allocation nobody told."""
     damages: tuple[Damage, ...]
     """By severity, code and subject."""
+    faults: tuple[Finding, ...] = ()
+    """What is wrong with the waivers."""
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All that is found."""
+        return (*(damage.finding for damage in self.damages), *self.faults)
 
     @property
     def status(self) -> int:
         """0 success, 1 warnings, 2 failure."""
-        return status_of(damage.finding for damage in self.damages)
+        return status_of(self.findings)
 
 
 def audit_allocations(fleet: Fleet) -> AllocationAudit:

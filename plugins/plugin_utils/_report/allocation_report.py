@@ -12,9 +12,11 @@ import typing as t
 from ...module_utils._read.errors import InputError
 from .._model import gathering
 from .._plan.repair import audit_allocations
-from .._rules.rule import Severity
+from .._rules.rule import AllocationCase, ServerCase, Severity
 from . import rendering
-from .json_report import WORDS, kind
+from .findings import Findings, aside, standing
+from .grouping import grouped
+from .json_report import WORDS, kind, plain
 from .naming import compact, counted
 from .run import concluded
 
@@ -22,11 +24,16 @@ if t.TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .._model.gathering import Sources
+    from .._model.host import Fleet
     from .._plan.repair import AllocationAudit, Damage, Repair
     from .run import Output
 
 _SHOWN = 3
 """Servers of one group whose commands the text shows, and reasons of each kind."""
+
+
+_SUBJECTS = (ServerCase, AllocationCase)
+"""What the rules are about that are run."""
 
 
 def allocation_audit(sources: Sources, output: Output) -> dict[str, t.Any]:
@@ -37,10 +44,28 @@ def allocation_audit(sources: Sources, output: Output) -> dict[str, t.Any]:
     fleet = gathering.fleet(sources, flavors_needed=False)
     if not fleet.servers and not fleet.allocations:
         raise InputError("there is no server", "servers, or a fleet file with servers", "servers")
-    found = audit_allocations(fleet)
+    found = _marked(audit_allocations(fleet), output, fleet)
     shown = {**document(found), "report": report(found, output.width)}
     del shown["format"]
-    return concluded(shown, shown["verdict"], output, lambda: document(found))
+    view = Findings(
+        "allocation_audit",
+        found.status,
+        shown["verdict"],
+        found.findings,
+        _SUBJECTS,
+        output.fail_on,
+    )
+    return concluded(shown, output, view, lambda: document(found))
+
+
+def _marked(found: AllocationAudit, output: Output, fleet: Fleet) -> AllocationAudit:
+    """Mark what is waived or known, and find what is wrong with the waivers."""
+    damages = tuple(
+        dataclasses.replace(damage, finding=finding)
+        for damage in found.damages
+        for finding in output.marked([damage.finding], fleet)
+    )
+    return dataclasses.replace(found, damages=damages, faults=output.faults(_SUBJECTS))
 
 
 def document(found: AllocationAudit) -> dict[str, t.Any]:
@@ -52,18 +77,21 @@ def document(found: AllocationAudit) -> dict[str, t.Any]:
         "release": found.scheduler.release,
         "summary": summary(found),
         "findings": [_damage(damage) for damage in found.damages],
+        "waivers": [plain(finding) for finding in found.faults],
     }
 
 
 def summary(found: AllocationAudit) -> dict[str, int]:
     """Count hosts, servers, findings by severity and repairs by their way."""
-    severities = collections.Counter(each.finding.severity for each in found.damages)
+    severities = collections.Counter(each.severity for each in found.findings if each.counts)
     ways = collections.Counter(each.repair.way for each in found.damages)
     return {
         "hosts": found.hosts,
         "servers": found.servers,
         "untold": found.untold,
         **{severity.value: severities[severity] for severity in Severity},
+        "waived": sum(each.waiver is not None for each in found.findings),
+        "known": sum(each.known for each in found.findings),
         "repairable": ways.total() - ways["none"],
     }
 
@@ -77,12 +105,12 @@ def verdict(found: AllocationAudit) -> str:
         f"{counted(found.hosts, 'host')} at Nova {found.scheduler.release}: "
         + (" and ".join(parts) or "nothing wrong in Placement")
     )
-    left = len(found.damages) - total["repairable"]
+    left = sum(each.repair.way == "none" and each.finding.counts for each in found.damages)
     if left:
         text += f", {left} of them without a repair"
     if found.untold:
         text += f"; of {counted(found.untold, 'server')} nobody told the allocation"
-    return text + "."
+    return f"{text}{aside(found.findings)}."
 
 
 def _damage(damage: Damage) -> dict[str, t.Any]:
@@ -112,6 +140,7 @@ def report(found: AllocationAudit, width: int) -> str:
     for damage in found.damages:
         finding = damage.finding
         key = (
+            standing(finding),
             *(finding.code, finding.severity, finding.what, finding.effect, finding.fix),
             *(kind(damage.seen), damage.repair.way, bool(damage.repair.first)),
         )
@@ -121,6 +150,7 @@ def report(found: AllocationAudit, width: int) -> str:
         verdict=verdict(found),
         width=width,
         groups=[_group(members) for members in groups.values()],
+        faults=grouped(found.faults),
     )
 
 
@@ -129,6 +159,7 @@ def _group(members: list[Damage]) -> dict[str, t.Any]:
     repairs = [member.repair for member in members]
     return {
         "finding": first.finding,
+        "standing": standing(first.finding),
         "subjects": _subjects(members),
         "hosts": compact([member.seen.host.name for member in members]),
         "kind": kind(first.seen),

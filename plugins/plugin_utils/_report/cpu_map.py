@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import operator
 import typing as t
 
 from ...module_utils._read.cpu_list import ids, parse_nova, to_text
@@ -13,7 +15,7 @@ from ...module_utils._read.errors import InputError
 from . import rendering
 
 if t.TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from .._model.host import Host
     from .._rules.rule import HostCase
@@ -30,6 +32,7 @@ LEGEND = {
     "H": "the host's own",
     ".": "offline",
     "*": "a vCPU is pinned here",
+    "e": "emulator threads of a guest may run here",
     "i": "isolated by the kernel",
 }
 """The letters of a map and what they mean."""
@@ -64,30 +67,78 @@ def _tolerant(text: str | None) -> int | None:
         return None
 
 
-def cpu_map(case: HostCase, width: int = WIDTH) -> str:
-    """Draw the CPUs of a host, with the legend of the letters that are in it."""
+@dataclasses.dataclass(frozen=True, slots=True)
+class Cell:
+    """One NUMA cell of a map."""
+
+    id: int | None
+    """None for the CPUs that are in no cell."""
+    memory_mb: int
+    cores: tuple[tuple[int, ...], ...]
+    """Ids of the threads of each core."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Chart:
+    """What a map shows, before it is drawn."""
+
+    cells: tuple[Cell, ...]
+    marks: Mapping[int, str]
+    """The letters of each CPU, by its id; each letter is one of :data:`LEGEND`."""
+    sets: str
+    """The CPU sets in words."""
+
+    @property
+    def legend(self) -> dict[str, str]:
+        """What the letters mean that are in it."""
+        used = {letter for mark in self.marks.values() for letter in mark}
+        return {letter: text for letter, text in LEGEND.items() if letter in used}
+
+
+def chart(case: HostCase, pinned: int = 0, emulator: int = 0) -> Chart:
+    """Sort the CPUs of a host by cell, core and thread, and give each its role.
+
+    ``pinned`` and ``emulator`` are CPUs of guests beyond what the host's own record says: those
+    that vCPUs are pinned to, and those that emulator threads may run on (bitmasks).
+    """
     host, sorted_ = case.host, roles(case)
-    marks = {cpu: _mark(cpu, host, sorted_) for cpu in ids(host.topology.present)}
+    pinned |= functools.reduce(operator.or_, (usage.pinned_cpus for usage in host.usage), 0)
+    marks = {cpu: _mark(cpu, host, sorted_, pinned, emulator) for cpu in ids(host.topology.present)}
     cells = [
-        {
-            "id": cell.id,
-            "memory_mb": cell.memory_mb,
-            "bands": list(_bands(_cores(cell.cpuset, host.topology.cores), marks, width)),
-        }
+        Cell(cell.id, cell.memory_mb, _cores(cell.cpuset, host.topology.cores))
         for cell in host.topology.cells
     ]
     placed = sum(cell.cpuset for cell in host.topology.cells)
-    rest: list[tuple[int, ...]] = [(1 << cpu,) for cpu in ids(host.topology.present & ~placed)]
-    used = {letter for mark in marks.values() for letter in mark}
+    rest = tuple((cpu,) for cpu in ids(host.topology.present & ~placed))
+    if rest:
+        cells.append(Cell(None, 0, rest))
+    return Chart(tuple(cells), marks, _sets(sorted_))
+
+
+def cpu_map(
+    case: HostCase, width: int = WIDTH, shown: Chart | None = None, *, named: bool = True
+) -> str:
+    """Draw the CPUs of a host, with the legend of the letters that are in it.
+
+    ``shown`` is its chart where that is made already; with ``named`` the hosts are in the title.
+    """
+    shown = shown or chart(case)
     return rendering.render(
         "cpu_map.txt.j2",
         case=case,
+        named=named,
         width=width,
         fault=str(case.fault) if case.fault else "",
-        sets=_sets(sorted_),
-        cells=cells,
-        rest=list(_bands(rest, marks, width)),
-        legend={letter: text for letter, text in LEGEND.items() if letter in used},
+        sets=shown.sets,
+        cells=[
+            {
+                "id": cell.id,
+                "memory_mb": cell.memory_mb,
+                "bands": list(_bands(cell.cores, shown.marks, width)),
+            }
+            for cell in shown.cells
+        ],
+        legend=shown.legend,
     )
 
 
@@ -99,7 +150,7 @@ def _sets(found: Roles) -> str:
     )
 
 
-def _mark(cpu: int, host: Host, found: Roles) -> str:
+def _mark(cpu: int, host: Host, found: Roles, pinned: int, emulator: int) -> str:
     bit = 1 << cpu
     if found.shared & found.dedicated & bit:
         letter = "X"
@@ -111,10 +162,9 @@ def _mark(cpu: int, host: Host, found: Roles) -> str:
         letter = "B" if found.legacy else "S"
     else:
         letter = "H"
-    pinned = any(usage.pinned_cpus & bit for usage in host.usage)
-    isolated = _isolated(host) & bit
     offline = "" if host.topology.online & bit else "."
-    return letter + offline + ("*" if pinned else "") + ("i" if isolated else "")
+    told = (("*", pinned), ("e", emulator), ("i", _isolated(host)))
+    return letter + offline + "".join(mark for mark, cpus in told if cpus & bit)
 
 
 def _isolated(host: Host) -> int:
@@ -122,19 +172,16 @@ def _isolated(host: Host) -> int:
     return (host.topology.isolated or 0) | ((told and told.domain) or 0)
 
 
-def _cores(cpus: int, cores: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """List the threads of each core of a cell, as bitmasks of one CPU."""
-    return [tuple(1 << cpu for cpu in ids(core)) for core in cores if core & cpus]
+def _cores(cpus: int, cores: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    """List the threads of each core of a cell, by their ids."""
+    return tuple(tuple(ids(core)) for core in cores if core & cpus)
 
 
 def _bands(
-    cores: list[tuple[int, ...]], marks: dict[int, str], width: int
+    cores: tuple[tuple[int, ...], ...], marks: Mapping[int, str], width: int
 ) -> Iterator[list[list[str]]]:
     """Cut the cores in bands that a line takes; each is a list of rows, one a thread."""
-    texts = [
-        [f"{thread.bit_length() - 1}{marks[thread.bit_length() - 1]}" for thread in core]
-        for core in cores
-    ]
+    texts = [[f"{cpu}{marks[cpu]}" for cpu in core] for core in cores]
     cell = max((len(text) for core in texts for text in core), default=1)
     count = max(1, (width - len("  thread 0  ")) // (cell + 1))
     for start in range(0, len(texts), count):

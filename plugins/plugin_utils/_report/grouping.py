@@ -9,6 +9,8 @@ import dataclasses
 import re
 import typing as t
 
+from .findings import standing
+
 if t.TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -34,6 +36,8 @@ class Group:
     fix: str
     """Holds a placeholder for the name where there are several: ``FLAVOR``, ``HOST``."""
     where: tuple[str, ...]
+    standing: str = ""
+    """Why they do not count; "" where they do."""
 
 
 def grouped(findings: Iterable[Finding]) -> tuple[Group, ...]:
@@ -47,6 +51,7 @@ def grouped(findings: Iterable[Finding]) -> tuple[Group, ...]:
             kind,
             *(_masked(text, name, kind) for text in (finding.what, finding.effect, finding.fix)),
             () if kind == "host" else finding.names,
+            standing(finding),
         )
         found.setdefault(key, []).append((label, finding))
     return tuple(_group(key, members) for key, members in found.items())
@@ -67,7 +72,7 @@ def _masked(text: str, name: str, kind: str) -> str:
 
 
 def _group(key: t.Any, members: list[tuple[str, Finding]]) -> Group:
-    code, severity, kind, *texts, _rest = key
+    code, severity, kind, *texts, _names, aside = key
     first = members[0][1]
     what, effect, fix = texts if len(members) > 1 else (first.what, first.effect, first.fix)
     if kind == "host":
@@ -85,4 +90,5 @@ def _group(key: t.Any, members: list[tuple[str, Finding]]) -> Group:
         effect,
         fix,
         tuple(dict.fromkeys(finding.where for _rest, finding in members if finding.where)),
+        aside,
     )

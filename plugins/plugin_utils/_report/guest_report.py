@@ -15,9 +15,10 @@ from ...module_utils._read.cpu_list import mask, to_text
 from .._model import gathering
 from .._plan.guest_audit import NEEDS, audit_guests
 from .._rules import guests
-from .._rules.rule import Severity
-from . import rendering
+from .._rules.rule import GuestCase, HostGuestsCase, Severity
+from . import guest_page, rendering
 from .emulator_report import change, today
+from .findings import Findings, aside, standing
 from .grouping import Group
 from .json_report import WORDS
 from .naming import compact, counted
@@ -28,6 +29,7 @@ if t.TYPE_CHECKING:
 
     from .._model.domain import Domain
     from .._model.gathering import Sources
+    from .._model.host import Fleet
     from .._plan.emulator_flavors import Option
     from .._plan.guest_audit import GuestAudit, GuestLook
     from .._plan.side_by_side import Line
@@ -54,9 +56,15 @@ _LEAST = 8
 _THREAD_ID = re.compile(r"[0-9]{3,}")
 """Numbers that may be those of threads: shorter ones are rather CPUs."""
 
+_WIDEST = 1000
+"""Columns of a table that is not for a terminal."""
+
 _WISHED = "wished"
 _SIDES = ("predicted", "live", "persistent", "proposed", _WISHED)
 """The XMLs that are compared."""
+
+_SUBJECTS = (GuestCase, HostGuestsCase)
+"""What the rules are about that are run."""
 
 _TITLES = {
     "migrate": "Migrate",
@@ -72,12 +80,39 @@ def guest_audit(sources: Sources, output: Output) -> dict[str, t.Any]:
     Raises ``InputError`` for input that cannot be used, or where nobody told of any guest.
     """
     fleet = gathering.fleet(sources, flavors_needed=False)
-    found = audit_guests(fleet, gathering.domains(sources))
+    found = _marked(audit_guests(fleet, gathering.domains(sources)), output, fleet)
     shown = {**document(found), "report": report(found, output.width)}
     del shown["format"]
-    return concluded(
-        shown, shown["verdict"], output, lambda: document(found), lambda: markdown(found)
+    view = Findings(
+        "guest_audit",
+        found.status,
+        shown["verdict"],
+        found.findings,
+        _SUBJECTS,
+        output.fail_on,
     )
+    makers = {
+        "markdown_path": lambda: markdown(found),
+        "html_path": lambda: guest_page.page(
+            view,
+            found,
+            _shown(found, _WIDEST),
+            _grouped(found),
+            [_HEAD, *map(_row, found.looks)],
+            shown["report"],
+        ),
+    }
+    return concluded(shown, output, view, lambda: document(found), makers)
+
+
+def _marked(found: GuestAudit, output: Output, fleet: Fleet) -> GuestAudit:
+    """Mark what is waived or known, and add what is wrong with the waivers."""
+    looks = tuple(
+        dataclasses.replace(look, findings=output.marked(look.findings, fleet))
+        for look in found.looks
+    )
+    shared = output.marked(found.shared, fleet)
+    return dataclasses.replace(found, looks=looks, shared=(*shared, *output.faults(_SUBJECTS)))
 
 
 def document(found: GuestAudit) -> dict[str, t.Any]:
@@ -101,7 +136,7 @@ def document(found: GuestAudit) -> dict[str, t.Any]:
             {
                 **{key: value for key, value in finding.as_dict().items() if key != "names"},
                 "id": look.case.domain.id if look else None,
-                "host": look.case.domain.host if look else finding.names[0],
+                "host": look.case.domain.host if look else next(iter(finding.names), None),
             }
             for finding, look in _owned(found)
         ],
@@ -161,7 +196,7 @@ def _set(cpus: int | None) -> str | None:
 
 def summary(found: GuestAudit) -> dict[str, t.Any]:
     """Count hosts, guests, findings by severity and guests by what they need."""
-    severities = collections.Counter(each.severity for each in found.findings)
+    severities = collections.Counter(each.severity for each in found.findings if each.counts)
     needs = collections.Counter(look.needs for look in found.looks)
     domains = [look.case.domain for look in found.looks]
     return {
@@ -172,6 +207,8 @@ def summary(found: GuestAudit) -> dict[str, t.Any]:
         "foreign": sum(domain.nova is None for domain in domains),
         "unread": sum(bool(look.unread) for look in found.looks),
         **{severity.value: severities[severity] for severity in Severity},
+        "waived": sum(each.waiver is not None for each in found.findings),
+        "known": sum(each.known for each in found.findings),
         "needs": {need: needs[need] for need in NEEDS},
     }
 
@@ -184,6 +221,7 @@ def verdict(found: GuestAudit) -> str:
     text = (
         f"{WORDS[found.status]}: {counted(total['guests'], 'guest')} on "
         f"{counted(looked, 'host')}: {' and '.join(parts) or 'nothing to change'}"
+        f"{aside(found.findings)}"
     )
     needs = total["needs"]
     asked = [
@@ -218,7 +256,7 @@ def report(found: GuestAudit, width: int) -> str:
 
 def markdown(found: GuestAudit) -> str:
     """Write it as Markdown."""
-    return rendering.render("guests.md.j2", **_shown(found, 1000))
+    return rendering.render("guests.md.j2", **_shown(found, _WIDEST))
 
 
 def _shown(found: GuestAudit, width: int) -> dict[str, t.Any]:
@@ -539,10 +577,9 @@ def _grouped(found: GuestAudit) -> Iterator[Group]:
         texts: tuple[str, ...] = (finding.what, finding.effect, finding.fix)
         if look:
             texts = _masked(texts, look.case.domain)
-        groups.setdefault((finding.code, finding.severity, bool(look), texts), []).append(
-            (finding, look)
-        )
-    for (code, severity, owned, texts), members in groups.items():
+        key = (finding.code, finding.severity, bool(look), texts, standing(finding))
+        groups.setdefault(key, []).append((finding, look))
+    for (code, severity, owned, texts, why_not), members in groups.items():
         first = members[0][0]
         looks = [look for _finding, look in members if look]
         what, effect, fix = texts if len(members) > 1 else (first.what, first.effect, first.fix)
@@ -557,6 +594,7 @@ def _grouped(found: GuestAudit) -> Iterator[Group]:
             effect,
             fix,
             tuple(dict.fromkeys(finding.where for finding, _look in members if finding.where)),
+            why_not,
         )
 
 

@@ -9,9 +9,10 @@ import typing as t
 
 from ...module_utils._read.cpu_list import to_text
 from .._model.flavor import NO_IMAGE
-from .._rules.audit import new_findings
+from .._rules.audit import errors, new_findings
 from .._rules.rule import Severity
 from . import emulator_report, values
+from .findings import aside
 from .naming import compact, counted
 
 if t.TYPE_CHECKING:
@@ -60,9 +61,13 @@ def summary(audit: Audit) -> dict[str, t.Any]:
         "host_classes": len(audit.hosts),
         "flavors": len({case.flavor.name for case in audit.rows}),
         **{
-            severity.value: sum(finding.severity is severity for finding in audit.findings)
+            severity.value: sum(
+                finding.severity is severity and finding.counts for finding in audit.findings
+            )
             for severity in Severity
         },
+        "waived": sum(finding.waiver is not None for finding in audit.findings),
+        "known": sum(finding.known for finding in audit.findings),
         "primary": sum(outcome.query == "primary" for outcome in outcomes),
         "fallback": sum(outcome.query == "fallback" for outcome in outcomes),
         "refused": sum(not outcome.boots for outcome in outcomes),
@@ -76,9 +81,10 @@ def verdict(now: Audit, then: Audit | None = None) -> str:
     scope = counted(total["hosts"], "host")
     if now.rows:
         scope = f"{counted(total['flavors'], 'flavor')} on {scope}"
-    bad = {f.subject.partition(" with image ")[0] for f in now.findings if f.severity == "error"}
-    flavors = sum(subject.startswith("flavor ") for subject in bad)
-    failing = sum(len(case.names) for case in now.hosts if f"host {case.host.name}" in bad)
+    bad = [each for each in errors(now.findings) if each.counts]
+    subjects = {each.subject.partition(" with image ")[0] for each in bad}
+    flavors = sum(subject.startswith("flavor ") for subject in subjects)
+    failing = len({name for f in bad if f.subject.startswith("host ") for name in f.names})
     parts = [
         text
         for count, text in (
@@ -97,9 +103,9 @@ def verdict(now: Audit, then: Audit | None = None) -> str:
     ]
     told = " and ".join(parts) or "nothing to change"
     told += f" ({' and '.join(about)} with errors)" if about else ""
-    text = f"{WORDS[status]}: {scope} at Nova {now.scheduler.release}: {told}"
+    text = f"{WORDS[status]}: {scope} at Nova {now.scheduler.release}: {told}{aside(now.findings)}"
     if then is not None:
-        fresh = len(new_findings(now, then))
+        fresh = sum(finding.counts for finding in new_findings(now, then))
         text += f"; {counted(fresh, 'more finding')} at {then.scheduler.release}"
     return text + "."
 
@@ -114,10 +120,15 @@ def findings(found: Iterable[Finding], audit: Audit) -> list[dict[str, t.Any]]:
         if id(names) not in known:
             known[id(names)] = compact(names), sorted({classes[n] for n in names if n in classes})
         shown, places = known[id(names)]
-        plain = finding.as_dict()
-        del plain["names"]
-        result.append({**plain, "hosts": shown, "classes": places})
+        result.append({**plain(finding), "hosts": shown, "classes": places})
     return result
+
+
+def plain(finding: Finding) -> dict[str, t.Any]:
+    """Show a finding that is about no host."""
+    shown = finding.as_dict()
+    del shown["names"]
+    return shown
 
 
 def hosts(audit: Audit) -> list[dict[str, t.Any]]:

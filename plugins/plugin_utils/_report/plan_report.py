@@ -17,7 +17,9 @@ from .._plan import upgrade
 from .._plan.cpu_sets import REPLACED
 from .._plan.steps import Kind
 from .._plan.targets import targets
-from . import rendering
+from .._rules.rule import Finding, Severity
+from . import plan_page, rendering
+from .findings import Findings
 from .naming import compact, counted
 from .run import concluded
 
@@ -106,9 +108,58 @@ def upgrade_plan(sources: Sources, wanted: object, output: Output) -> Data:
     found = shown.document()
     report = shown.text(output.width)
     result = {"status": found["status"], "verdict": found["verdict"], "plan": found}
-    return concluded(
-        {**result, "report": report}, found["verdict"], output, lambda: found, shown.markdown
+    view = Findings(
+        "upgrade_plan",
+        found["status"],
+        found["verdict"],
+        tuple(_findings(made)),
+        fail_on=output.fail_on,
     )
+    makers = {"markdown_path": shown.markdown, "html_path": lambda: shown.html(view, report)}
+    return concluded({**result, "report": report}, output, view, lambda: found, makers)
+
+
+def _findings(plan: Plan) -> Iterator[Finding]:
+    """Show what keeps a plan from its end, and what else it says, as findings."""
+
+    def finding(
+        code: str, severity: Severity, title: str, what: str, effect: str, fix: str
+    ) -> Finding:
+        return Finding(code, severity, title, "fleet", (), what, effect, fix, "")
+
+    for blocker in plan.blockers:
+        made = finding(
+            f"plan-{blocker.constraint}",
+            Severity.ERROR,
+            "Constraint that forbids to go on",
+            blocker.text,
+            "the plan ends before its goal",
+            _WAYS[blocker.constraint],
+        )
+        yield dataclasses.replace(made, names=blocker.hosts)
+    for advisory in plan.advisories:
+        yield finding(
+            f"trap-{advisory.code}",
+            Severity.WARNING,
+            "Known trap on the way",
+            advisory.text,
+            "the upgrade meets it",
+            advisory.advice,
+        )
+    for kind, names, what, effect in (
+        ("unschedulable", plan.unschedulable, "no host takes it as it is", "it boots nowhere now"),
+        ("lost", plan.lost, "no host takes it in the end", "it boots nowhere after the upgrade"),
+    ):
+        for name in names:
+            made = finding(
+                f"plan-{kind}",
+                Severity.WARNING,
+                "Flavor without a host",
+                what,
+                effect,
+                "wish for sets that it fits, or change the flavor",
+            )
+            yield dataclasses.replace(made, subject=f"flavor {name}")
 
 
 def _goal(wanted: object, fleet: Fleet, folders: Sequence[str]) -> Goal:
@@ -208,6 +259,10 @@ class _Shown:
     def markdown(self) -> str:
         """Write it for a ticket or a wiki."""
         return rendering.render("plan.md.j2", **self._parts())
+
+    def html(self, view: Findings, report: str) -> str:
+        """Write it as a page; ``report`` is the same as text."""
+        return plan_page.page(view, self.plan, self.fleet, self._parts(), report)
 
     def _parts(self) -> Data:
         """Put together what both texts show."""

@@ -10,18 +10,29 @@ import typing as t
 
 from .._model import gathering
 from .._plan.readiness import readiness
+from .._rules.rule import Finding, Severity
 from . import rendering
+from .findings import Findings
 from .naming import compact, counted
 from .run import concluded
 
 if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from .._model.gathering import Sources
+    from .._model.host import Fleet
     from .._plan.reach import Reach
     from .._plan.readiness import Point, Readiness
     from .run import Output
 
 _STEPS = 8
 """Next steps that the text shows of one phase."""
+
+_TITLES = {
+    "blocker": "Cannot do without the fallback query",
+    "loss": "Without the fallback query, gets worse or stays wrong",
+    "hazard": "With the fallback query, goes wrong",
+}
 
 _WORDS = ("READY", "READY WITH WARNINGS", "NOT READY")
 
@@ -35,7 +46,50 @@ def fallback_readiness(sources: Sources, output: Output, max_results: int) -> di
     found = readiness(fleet, max_results)
     shown = {**document(found), "report": report(found, output.width)}
     del shown["format"]
-    return concluded(shown, shown["verdict"], output, lambda: document(found))
+    view = Findings(
+        "fallback_readiness",
+        found.status,
+        shown["verdict"],
+        tuple(_findings(found, fleet)),
+        fail_on=output.fail_on,
+    )
+    return concluded(shown, output, view, lambda: document(found))
+
+
+def _findings(found: Readiness, fleet: Fleet) -> Iterator[Finding]:
+    """Show what speaks for or against as findings, one for each flavor and server."""
+    places = {f"flavor {flavor.name}": flavor.where for flavor in fleet.flavors}
+    places |= {f"server {server.name}": server.where for server in fleet.servers}
+    for kind, points in (
+        ("blocker", found.blockers),
+        ("loss", found.losses),
+        ("hazard", found.hazards),
+    ):
+        for point, subject in ((each, subject) for each in points for subject in _subjects(each)):
+            yield Finding(
+                f"fallback-{kind}",
+                _severity(kind, point),
+                _TITLES[kind],
+                subject,
+                point.hosts,
+                point.what,
+                point.effect,
+                point.fix,
+                places.get(subject.partition(" with image ")[0], ""),
+            )
+
+
+def _severity(kind: str, point: Point) -> Severity:
+    """Judge a point as the status does: all that blocks fails, and nothing else."""
+    if kind == "blocker":
+        return Severity.ERROR
+    return Severity.WARNING if point.severity is Severity.ERROR else point.severity
+
+
+def _subjects(point: Point) -> list[str]:
+    named = [f"flavor {name}" for name in point.flavors]
+    named += [f"server {name}" for name in point.servers]
+    return named or ["fleet"]
 
 
 def document(found: Readiness) -> dict[str, t.Any]:
@@ -124,8 +178,8 @@ def report(found: Readiness, width: int) -> str:
         most=_STEPS,
         phases=phases,
         parts={
-            "Cannot do without the fallback query": found.blockers,
-            "Without the fallback query, gets worse or stays wrong": found.losses,
-            "With the fallback query, goes wrong": found.hazards,
+            _TITLES["blocker"]: found.blockers,
+            _TITLES["loss"]: found.losses,
+            _TITLES["hazard"]: found.hazards,
         },
     )

@@ -79,7 +79,7 @@ def marked(value: object) -> str:
     >>> marked("a_b|*")
     'a\\_b\\|\\*'
     """
-    return re.sub(r"([\\`*_{}\[\]<>#|])", r"\\\1", printable(value))
+    return re.sub(r"([\\`*_{}\[\]<>#|~&])", r"\\\1", printable(value))
 
 
 def _padded(cells: Iterable[str], widths: Iterable[int]) -> str:

@@ -16,10 +16,12 @@ from .._model.schema import as_mapping
 from .._plan.clouds import cloud_of
 from .._plan.restart import changed, check
 from .._rules.audit import ranked, status_of
-from .._rules.rule import Severity
-from . import rendering, values
+from .._rules.rule import RestartCase, Severity
+from . import html_report, rendering, values
+from .cpu_drawing import Change
+from .findings import Findings, aside
 from .grouping import grouped
-from .json_report import WORDS
+from .json_report import WORDS, plain
 from .naming import compact, counted
 from .run import concluded
 
@@ -60,13 +62,18 @@ def restart_check(sources: Sources, proposed: Proposed, output: Output) -> dict[
     Raises ``InputError`` for input that cannot be used.
     """
     fleet = gathering.fleet(sources, flavors_needed=False)
-    restarts = check(
-        cloud_of(fleet),
-        _configs(fleet, sources, proposed),
-        proposed.release,
-        servers_told=bool(fleet.servers or (sources.servers and not fleet.allocations)),
+    restarts = tuple(
+        dataclasses.replace(each, findings=output.marked(each.findings, fleet))
+        for each in check(
+            cloud_of(fleet),
+            _configs(fleet, sources, proposed),
+            proposed.release,
+            servers_told=bool(fleet.servers or (sources.servers and not fleet.allocations)),
+        )
     )
+    faults = output.faults((RestartCase,))
     found = [finding for restart in restarts for finding in restart.findings]
+    found += faults
     status = status_of(found)
     verdict = _verdict(restarts, found, status)
     hosts = [_host(restart) for restart in restarts]
@@ -77,12 +84,17 @@ def restart_check(sources: Sources, proposed: Proposed, output: Output) -> dict[
         hosts=_fates(restarts),
         groups=list(_shortened(grouped(ranked(found)))),
     )
-    result = {"status": status, "verdict": verdict, "hosts": hosts, "report": report}
+    result = {
+        "status": status,
+        "verdict": verdict,
+        "hosts": hosts,
+        "waivers": [plain(finding) for finding in faults],
+    }
+    view = Findings("restart_check", status, verdict, ranked(found), (RestartCase,), output.fail_on)
+    changes = [Change(each.names, each.case.before.host, each.case.host) for each in restarts]
+    makers = {"html_path": lambda: html_report.findings_page(view, report, changes)}
     return concluded(
-        result,
-        verdict,
-        output,
-        lambda: {"format": 1, "status": status, "verdict": verdict, "hosts": hosts},
+        {**result, "report": report}, output, view, lambda: {"format": 1, **result}, makers
     )
 
 
@@ -128,10 +140,15 @@ def _verdict(restarts: tuple[Restart, ...], found: list[Finding], status: int) -
     parts = [f"nova-compute starts on {total - dying} of {counted(total, 'host')}"]
     if stale:
         parts.append(f"on {stale} of them it runs and each of its updates fails")
-    warned = {name for each in found if each.severity is Severity.WARNING for name in each.names}
+    warned = {
+        name
+        for each in found
+        if each.severity is Severity.WARNING and each.counts
+        for name in each.names
+    }
     if warned:
         parts.append(f"{counted(len(warned), 'host')} with warnings")
-    return f"{WORDS[status]}: {'; '.join(parts)}."
+    return f"{WORDS[status]}: {'; '.join(parts)}{aside(found)}."
 
 
 def _host(restart: Restart) -> dict[str, t.Any]:
@@ -149,14 +166,17 @@ def _host(restart: Restart) -> dict[str, t.Any]:
         "error": values.error(restart.error),
         "moved": len(start.moved),
         "inventory": {"before": _shown(restart.before), "after": _shown(restart.after)},
-        "findings": [_plain(finding) for finding in restart.findings],
+        "findings": [_plain(finding, restart.names) for finding in restart.findings],
     }
 
 
-def _plain(finding: Finding) -> dict[str, t.Any]:
-    plain = finding.as_dict()
-    del plain["names"], plain["subject"]
-    return plain
+def _plain(finding: Finding, names: tuple[str, ...]) -> dict[str, t.Any]:
+    """Show a finding of a host; its names only where it is not about all of the hosts."""
+    shown = finding.as_dict()
+    del shown["subject"]
+    if finding.names == names:
+        del shown["names"]
+    return shown
 
 
 def _shown(inventory: Mapping[str, Inventory]) -> dict[str, t.Any]:

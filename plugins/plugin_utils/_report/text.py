@@ -128,15 +128,21 @@ class _Table:
             start = end
 
     def _cell(self, outcome: Outcome) -> str:
-        if outcome.boots:
-            unit = "PCPU" if "PCPU" in outcome.allocation else "VCPU"
-            return f"{unit}, fallback" if outcome.query == "fallback" else unit
-        if outcome.stage == "startup":
-            return "down"
+        short = cell(outcome)
+        if outcome.boots or outcome.stage == "startup":
+            return short
         number = self.reasons.setdefault(
             f"{outcome.stage}: {outcome.reason}", len(self.reasons) + 1
         )
-        return f"{outcome.stage} [{number}]"
+        return f"{short} [{number}]"
+
+
+def cell(outcome: Outcome) -> str:
+    """Say in a word or two what a guest takes, or which stage refuses it."""
+    if outcome.boots:
+        unit = "PCPU" if "PCPU" in outcome.allocation else "VCPU"
+        return f"{unit}, fallback" if outcome.query == "fallback" else unit
+    return "down" if outcome.stage == "startup" else str(outcome.stage)
 
 
 def _changes(now: Audit, then: Audit) -> Iterator[tuple[str, str, str, str]]:

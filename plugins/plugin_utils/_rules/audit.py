@@ -29,6 +29,7 @@ from .rule import (
     RestartCase,
     ServerCase,
     Severity,
+    WaiverCase,
 )
 
 if t.TYPE_CHECKING:
@@ -65,8 +66,8 @@ class Audit:
 
 
 def status_of(found: Iterable[Finding]) -> int:
-    """Give the status that findings make: 0 success, 1 warnings, 2 failure."""
-    severities = {finding.severity for finding in found}
+    """Give the status that findings make which count: 0 success, 1 warnings, 2 failure."""
+    severities = {finding.severity for finding in found if finding.counts}
     if Severity.ERROR in severities:
         return FAILURE
     return WARNINGS if Severity.WARNING in severities else SUCCESS
@@ -156,13 +157,19 @@ def new_findings(now: Audit, then: Audit) -> tuple[Finding, ...]:
     """List the findings of ``then`` that ``now`` lacks, or has about fewer hosts."""
     known: dict[tuple[str, str], set[str]] = {}
     for finding in now.findings:
-        known.setdefault((finding.code, finding.subject), set()).update(finding.names)
+        known.setdefault(_about(finding), set()).update(finding.names)
     return tuple(
         finding
         for finding in then.findings
-        if (finding.code, finding.subject) not in known
-        or not known[finding.code, finding.subject].issuperset(finding.names)
+        if not known.get(_about(finding), frozenset()).issuperset(finding.names)
+        or _about(finding) not in known
     )
+
+
+def _about(finding: Finding) -> tuple[str, str]:
+    """Tell by what a finding is the same one; hosts are told by its names."""
+    kind, _rest, _name = finding.subject.partition(" ")
+    return finding.code, kind if kind == "host" else finding.subject
 
 
 def _decided(
@@ -251,6 +258,8 @@ def _finding(
         where = where or case.domain.where
     elif isinstance(case, HostGuestsCase):
         names = names or (case.name,)
+    elif isinstance(case, WaiverCase):
+        where = where or case.waiver.where
     return Finding(
         rule.code,
         detail.severity or rule.severity,

@@ -158,6 +158,8 @@ from . import (
     hc_77_isolate_counts_cores,
     hc_78_one_thread_of_each_core,
     hc_79_boot_cpu_powered_down,
+    wv_01_waiver_expired,
+    wv_02_waiver_unused,
 )
 
 if t.TYPE_CHECKING:
@@ -314,4 +316,6 @@ RULES: tuple[Rule[t.Any], ...] = (
     hc_77_isolate_counts_cores.RULE,
     hc_78_one_thread_of_each_core.RULE,
     hc_79_boot_cpu_powered_down.RULE,
+    wv_01_waiver_expired.RULE,
+    wv_02_waiver_unused.RULE,
 )

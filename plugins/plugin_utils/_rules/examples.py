@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import typing as t
 
 from ...module_utils._read.cpu_list import ids, mask, parse_nova
@@ -15,6 +16,7 @@ from .._model.flavor import NO_IMAGE, Flavor, Image
 from .._model.host import Fleet, Host, HostClass, Scheduler
 from .._model.server import Allocation, CellPlace, Server
 from .._model.topology import Cpu, NumaCell, PagePool, Topology
+from .._model.waivers import Waiver
 from .._nova import constraints, guest_xml
 from .._nova.cloud import Cloud
 from .._nova.releases import release as release_of
@@ -29,6 +31,7 @@ from .rule import (
     HostGuestsCase,
     RestartCase,
     ServerCase,
+    WaiverCase,
 )
 from .servers import allocation_cases, server_cases
 
@@ -38,6 +41,7 @@ if t.TYPE_CHECKING:
     from .._model.guest_xml import GuestXml
 
 NEWEST = "34.0.0"
+TODAY = datetime.date(2026, 11, 30)
 
 
 def topology(
@@ -300,3 +304,10 @@ def a_guests_case(
     fleet = Fleet(Scheduler(NEWEST), (HostClass(host.host, host.names),), servers=servers)
     (case,) = host_guests_cases(fleet, domains)
     return case
+
+
+def a_waiver() -> WaiverCase:
+    """Look at a waiver that holds for a while and that a finding has."""
+    expires = TODAY + datetime.timedelta(days=90)
+    waiver = Waiver("HC-11", "replaced next quarter", "compute team", expires, host=("cmp-01",))
+    return WaiverCase(waiver, TODAY, used=True)

@@ -10,6 +10,7 @@ import enum
 import typing as t
 
 if t.TYPE_CHECKING:
+    import datetime
     from collections.abc import Callable, Iterator, Mapping
 
     from .._model.domain import Domain
@@ -19,6 +20,7 @@ if t.TYPE_CHECKING:
     from .._model.host import Host, Scheduler
     from .._model.host_cell import HostCell
     from .._model.server import Allocation, Server
+    from .._model.waivers import Waiver
     from .._nova.compute import Start
     from .._nova.errors import NovaError
     from .._nova.inventory import CpuSets
@@ -179,6 +181,16 @@ class HostGuestsCase:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class WaiverCase:
+    """One waiver after an audit that runs its rule."""
+
+    waiver: Waiver
+    today: datetime.date
+    used: bool
+    """Whether any finding is as the waiver says, expired or not."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Detail:
     """What a rule saw: what is wrong here, what happens then, the exact fix."""
 
@@ -203,6 +215,7 @@ Case = t.TypeVar(
     RestartCase,
     GuestCase,
     HostGuestsCase,
+    WaiverCase,
 )
 
 
@@ -230,18 +243,35 @@ class Finding:
     title: str
     subject: str
     """``flavor NAME``, ``flavor NAME with image NAME``, ``host NAME`` (the first of its class),
-    ``server NAME``, ``guest NAME`` or ``fleet``."""
+    ``server NAME``, ``guest NAME``, ``waiver RULE`` or ``fleet``."""
     names: tuple[str, ...]
     """Hosts concerned, where hosts are."""
     what: str
     effect: str
     fix: str
     where: str
+    waiver: Waiver | None = None
+    """The waiver that it has, if any."""
+    known: bool = False
+    """Whether an earlier report has it, which this one is held against."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether the status heeds it: it is neither waived nor known."""
+        return self.waiver is None and not self.known
 
     def as_dict(self) -> dict[str, t.Any]:
         """Show it as plain data."""
+        plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        waiver = plain.pop("waiver")
         return {
-            **{field.name: getattr(self, field.name) for field in dataclasses.fields(self)},
+            **plain,
             "severity": self.severity.value,
             "names": list(self.names),
+            "waived": waiver
+            and {
+                "reason": waiver.reason,
+                "owner": waiver.owner,
+                "expires": waiver.expires.isoformat(),
+            },
         }

@@ -180,3 +180,51 @@ def test_arguments_are_checked(
     for action in (allocation_audit, flavor_audit, guest_audit, host_audit):
         with pytest.raises(AnsibleError, match=message):
             run(action, tmp_path, {}, **arguments)
+
+
+def test_waivers_and_a_baseline_are_read_from_files(
+    tmp_path: pathlib.Path, host: dict[str, t.Any]
+) -> None:
+    misspelt = {"name": "m1", "vcpus": 1, "ram": 512, "extra_specs": {"hw:cpu_polciy": "shared"}}
+    given = {"a": host}
+    old = str(tmp_path / "old.json")
+    first = run(flavor_audit, tmp_path, given, flavors=[misspelt], json_path=old)
+    assert (first["status"], first["failed"]) == (2, True)
+    again = run(flavor_audit, tmp_path, given, flavors=[misspelt], baseline="old.json")
+    assert (again["status"], again["summary"]["error"]) == (0, 0)
+    waivers = [
+        {"rule": code, "reason": "so", "owner": "ops", "expires": "2999-12-31"}
+        for code in {finding["code"] for finding in first["findings"]}
+    ]
+    (tmp_path / "waivers.json").write_text(json.dumps({"waivers": waivers}))
+    sarif = tmp_path / "x.sarif"
+    waived = run(
+        flavor_audit,
+        tmp_path,
+        given,
+        flavors=[misspelt],
+        waivers="waivers.json",
+        sarif_path=str(sarif),
+    )
+    assert (waived["status"], waived["summary"]["waived"]) == (0, len(first["findings"]))
+    (made,) = json.loads(sarif.read_text())["runs"]
+    assert all("suppressions" in each for each in made["results"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"waivers": "none.yml"}, "none.yml: no such file"),
+        ({"baseline": "none.json"}, "none.json: no such file"),
+        ({"waivers": "bad.json"}, "there is no rule 'HC-00'"),
+        ({"baseline": "bad.json"}, "this is no report"),
+    ],
+)
+def test_broken_exceptions_fail_in_one_line(
+    tmp_path: pathlib.Path, host: dict[str, t.Any], arguments: dict[str, t.Any], message: str
+) -> None:
+    waiver = {"rule": "HC-00", "reason": "so", "owner": "ops", "expires": "2999-12-31"}
+    (tmp_path / "bad.json").write_text(json.dumps({"waivers": [waiver]}))
+    with pytest.raises(AnsibleActionFail, match=message) as caught:
+        run(host_audit, tmp_path, {"a": host}, **arguments)
+    assert "\n" not in str(caught.value)

@@ -68,7 +68,7 @@ def test_json_holds_to_its_schema_and_names_every_server(
     host: dict[str, t.Any], landed: list[dict[str, t.Any]], tmp_path: pathlib.Path
 ) -> None:
     path = tmp_path / "allocations.json"
-    result = audited(host, landed, json_path=str(path))
+    result = audited(host, landed, paths={"json_path": str(path)})
     found = json.loads(path.read_text())
     jsonschema.Draft202012Validator(SCHEMA).validate(found)
     assert [each["id"] for each in found["findings"]] == [each["id"] for each in landed]

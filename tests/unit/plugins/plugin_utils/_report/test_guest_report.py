@@ -140,7 +140,7 @@ def test_json_holds_to_its_schema(
     host: dict[str, t.Any], faulty: dict[str, list[dict[str, t.Any]]], tmp_path: pathlib.Path
 ) -> None:
     path, marked = tmp_path / "guests.json", tmp_path / "guests.md"
-    output = Output(json_path=str(path), markdown_path=str(marked))
+    output = Output(paths={"json_path": str(path), "markdown_path": str(marked)})
     result = guest_audit(sources(host, faulty, "b"), output)
     found = json.loads(path.read_text())
     jsonschema.Draft202012Validator(SCHEMA).validate(found)
@@ -233,7 +233,7 @@ def test_a_guest_of_which_nothing_is_known_is_told(
     host: dict[str, t.Any], tmp_path: pathlib.Path
 ) -> None:
     empty = {"id": "6f3c", "name": "instance-1", "running": True, "nova": {"name": "x"}}
-    output = Output(json_path=str(tmp_path / "guests.json"))
+    output = Output(paths={"json_path": str(tmp_path / "guests.json")})
     result = guest_audit(sources(host, {"a": [empty]}), output)
     jsonschema.Draft202012Validator(SCHEMA).validate(
         json.loads((tmp_path / "guests.json").read_text())
@@ -250,7 +250,7 @@ def test_hostile_names_are_harmless(host: dict[str, t.Any], tmp_path: pathlib.Pa
     evil["nova"]["name"] = "x\x1b[2J\n| a | [b](c) ```"
     evil["name"] = "\x1b]0;t\x07"
     path = tmp_path / "guests.md"
-    result = guest_audit(sources(host, {"a": [evil]}), Output(markdown_path=str(path)))
+    result = guest_audit(sources(host, {"a": [evil]}), Output(paths={"markdown_path": str(path)}))
     shown = result["report"] + path.read_text()
     assert "\x1b" not in shown
     assert "\x07" not in shown

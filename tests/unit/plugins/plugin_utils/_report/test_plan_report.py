@@ -134,6 +134,20 @@ def test_what_blocks_is_told_with_a_way_out(
     assert blocker["advice"] in " ".join(result["report"].split())
 
 
+def test_what_blocks_is_a_finding(
+    host: dict[str, t.Any], pinned: dict[str, t.Any], tmp_path: pathlib.Path
+) -> None:
+    unknown = server(1, "cmp-1")
+    del unknown["cells"]
+    target = tmp_path / "plan.sarif"
+    output = Output("never", {"sarif_path": str(target)})
+    upgrade_plan(sources(host, pinned, servers=servers(unknown)), GOAL, output)
+    (made,) = json.loads(target.read_text())["runs"]
+    errors = [each for each in made["results"] if each["level"] == "error"]
+    assert [each["ruleId"] for each in errors] == ["plan-server"]
+    assert errors[0]["properties"]["hosts"] == ["cmp-1"]
+
+
 def test_hosts_whose_servers_nobody_told_of_are_a_warning(
     host: dict[str, t.Any], pinned: dict[str, t.Any]
 ) -> None:
@@ -156,17 +170,17 @@ def test_all_is_written_or_nothing(
     host: dict[str, t.Any], pinned: dict[str, t.Any], tmp_path: pathlib.Path
 ) -> None:
     paths = {name: tmp_path / f"plan.{name}" for name in ("txt", "md", "json")}
-    output = Output(
-        "never",
-        report_path=str(paths["txt"]),
-        markdown_path=str(paths["md"]),
-        json_path=str(tmp_path / "none" / "plan.json"),
-    )
+    wanted = {
+        "report_path": str(paths["txt"]),
+        "markdown_path": str(paths["md"]),
+        "json_path": str(tmp_path / "none" / "plan.json"),
+    }
+    output = Output("never", wanted)
     given = sources(host, pinned)
     with pytest.raises(InputError, match="the folder does not exist"):
         upgrade_plan(given, GOAL, output)
     assert not list(tmp_path.iterdir())
-    output = dataclasses.replace(output, json_path=str(paths["json"]))
+    output = Output("never", {**wanted, "json_path": str(paths["json"])})
     first = upgrade_plan(given, GOAL, output)
     texts = {name: path.read_bytes() for name, path in paths.items()}
     again = upgrade_plan(given, GOAL, dataclasses.replace(output, diff=True))
@@ -183,7 +197,7 @@ def test_names_neither_run_nor_mark_anything(
     evil = server(1, "cmp-1", name="x\n```\n# y")
     path = tmp_path / "plan.md"
     given = sources(host, pinned, servers=servers(evil))
-    result = upgrade_plan(given, GOAL, dataclasses.replace(QUIET, markdown_path=str(path)))
+    result = upgrade_plan(given, GOAL, Output("never", {"markdown_path": str(path)}))
     assert not any(line.strip() == "# y" for line in result["report"].splitlines())
     lines = path.read_text().splitlines()
     assert sum(line.startswith("```") for line in lines) % 2 == 0

@@ -72,12 +72,25 @@ def test_500_equal_hosts_are_one_line_and_lines_keep_the_width(
     assert "warning: legacy hosts take it by the fallback query" in report
 
 
+def test_each_flavor_is_a_finding_and_only_what_blocks_is_an_error(
+    tmp_path: pathlib.Path, host: dict[str, t.Any], pinned: dict[str, t.Any]
+) -> None:
+    target = tmp_path / "quality.json"
+    isolate = {**pinned["extra_specs"], "hw:cpu_thread_policy": "isolate"}
+    output = Output("never", {"codequality_path": str(target)})
+    ask(host, {**pinned, "extra_specs": isolate}, LEGACY, output)
+    found = json.loads(target.read_text(encoding="utf-8"))
+    errors = [each for each in found if each["severity"] == "critical"]
+    assert [each["check_name"] for each in errors] == ["fallback-blocker"]
+    assert errors[0]["description"].startswith("flavor pinned: ")
+
+
 def test_the_json_report_has_its_form(
     tmp_path: pathlib.Path, host: dict[str, t.Any], pinned: dict[str, t.Any]
 ) -> None:
     target = tmp_path / "readiness.json"
     isolate = {**pinned["extra_specs"], "hw:cpu_thread_policy": "isolate"}
-    output = Output("never", json_path=str(target))
+    output = Output("never", {"json_path": str(target)})
     ask(host, {**pinned, "extra_specs": isolate}, LEGACY, output)
     document = json.loads(target.read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator(SCHEMA).validate(document)

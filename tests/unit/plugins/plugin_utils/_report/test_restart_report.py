@@ -93,7 +93,7 @@ def test_proposed_facts_and_reports_are_files(
     floating = server(0, {"name": "f", "vcpus": 1, "ram": 512}, allocation={"VCPU": 1})
     proposed = Proposed(facts=str(folder))
     for check, exists in ((True, False), (False, True)):
-        output = Output("never", json_path=str(target), check=check, diff=True)
+        output = Output("never", {"json_path": str(target)}, check=check, diff=True)
         result = restart_check(sources(host, [floating]), proposed, output)
         assert (result["changed"], target.exists()) == (True, exists)
         assert len(result["diff"]) == 1

@@ -104,7 +104,9 @@ def test_json_holds_to_its_schema_and_is_written_once(
     host: dict[str, t.Any], pinned: dict[str, t.Any], tmp_path: pathlib.Path
 ) -> None:
     path = tmp_path / "report.json"
-    output = run.Output("never", str(tmp_path / "report.txt"), str(path))
+    output = run.Output(
+        "never", {"report_path": str(tmp_path / "report.txt"), "json_path": str(path)}
+    )
     first = run.flavor_audit(sources(host, pinned), output, "34.0.0")
     again = run.flavor_audit(sources(host, pinned), output, "34.0.0")
     assert (first["changed"], again["changed"]) == (True, False)
@@ -120,22 +122,22 @@ def test_check_mode_writes_nothing(tmp_path: pathlib.Path) -> None:
 def test_a_missing_folder_is_refused(
     host: dict[str, t.Any], pinned: dict[str, t.Any], tmp_path: pathlib.Path
 ) -> None:
-    output = run.Output(report_path=str(tmp_path / "none" / "x"))
+    output = run.Output(paths={"report_path": str(tmp_path / "none" / "x")})
     with pytest.raises(InputError, match="the folder does not exist"):
         run.flavor_audit(sources(host, pinned), output)
 
 
 def test_what_is_no_path_is_refused(host: dict[str, t.Any], pinned: dict[str, t.Any]) -> None:
     with pytest.raises(InputError, match=r"^json_path: '/a.x00b' is no path"):
-        run.flavor_audit(sources(host, pinned), run.Output(json_path="/a\0b"))
+        run.flavor_audit(sources(host, pinned), run.Output(paths={"json_path": "/a\0b"}))
 
 
 def test_reports_do_not_share_a_file(
     host: dict[str, t.Any], pinned: dict[str, t.Any], tmp_path: pathlib.Path
 ) -> None:
-    path = str(tmp_path / "x")
+    paths = dict.fromkeys(("report_path", "json_path"), str(tmp_path / "x"))
     with pytest.raises(InputError, match=r"json_path: .*two reports go to one file"):
-        run.flavor_audit(sources(host, pinned), run.Output("never", path, path))
+        run.flavor_audit(sources(host, pinned), run.Output("never", paths))
 
 
 @pytest.mark.parametrize("name", ["web\nrm -rf /", "web\u2028rm -rf /", "web" + " rm -rf /" * 20])

@@ -29,7 +29,7 @@ def fleet(host: dict[str, t.Any], *flavors: dict[str, t.Any], **more: t.Any) -> 
 def test_the_catalogue_holds_every_rule() -> None:
     folder = pathlib.Path(catalog.__file__).parent
     files = sorted(
-        path.stem for kind in ("dm", "fl", "hc", "fu") for path in folder.glob(f"{kind}_*.py")
+        path.stem for kind in ("dm", "fl", "hc", "fu", "wv") for path in folder.glob(f"{kind}_*.py")
     )
     assert [rule.check.__module__.rpartition(".")[2] for rule in catalog.RULES] == files
     codes = [rule.code for rule in catalog.RULES]

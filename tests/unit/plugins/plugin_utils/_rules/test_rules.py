@@ -24,7 +24,7 @@ from ansible_collections.pinguard.nova.plugins.plugin_utils._rules.rule import (
 if t.TYPE_CHECKING:
     from ansible_collections.pinguard.nova.plugins.plugin_utils._rules.rule import Rule
 
-MODULE = re.compile(r"(dm|fl|fu|hc)_[0-9]{2}_[a-z0-9_]+")
+MODULE = re.compile(r"(dm|fl|fu|hc|wv)_[0-9]{2}_[a-z0-9_]+")
 """Name of a rule's file: its code, then its slug."""
 
 
