@@ -44,8 +44,9 @@ PYTHON = """\
 #!/bin/sh
 [ "$(id -u)" = 0 ] || user=--map-root-user
 exec unshare --mount $user sh -c '
-  mount --bind "$0" /sys/devices/system && shift && exec {python} "$@"
-' {system} - "$@"
+  mount --bind "$0/devices/system" /sys/devices/system &&
+  mount --bind "$0/fs/cgroup" /sys/fs/cgroup && shift && exec {python} "$@"
+' {sys} - "$@"
 """
 
 
@@ -53,8 +54,9 @@ def up(folder: pathlib.Path) -> None:
     """Make the hosts, start Placement and each nova-compute."""
     for name, (threads, text) in HOSTS.items():
         files = {**_hardware(threads), "nova.conf": text}
-        system = folder / name / "sys" / "devices" / "system"
-        files["python"] = PYTHON.format(python=sys.executable, system=system)
+        own = folder / name / "sys"
+        (own / "fs" / "cgroup").mkdir(parents=True)
+        files["python"] = PYTHON.format(python=sys.executable, sys=own)
         for path, content in files.items():
             (folder / name / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / name / path).write_text(content, encoding="utf-8")
