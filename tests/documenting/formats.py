@@ -41,7 +41,11 @@ def pages() -> dict[str, str]:
 def folder(kind: str) -> pathlib.Path:
     """Name the folder with the schemas of a kind."""
     here = schema.FOLDER
-    return here if kind == "input" else here.parent.parent / _report.__name__.rpartition(".")[2] / here.name
+    return (
+        here
+        if kind == "input"
+        else here.parent.parent / _report.__name__.rpartition(".")[2] / here.name
+    )
 
 
 def _documents(kind: str) -> dict[str, Schema]:
@@ -117,7 +121,9 @@ def _type(value: Schema, own: str) -> str:
         return f"`{json.dumps(value['const'])}`"
     if "enum" in value:
         return ", ".join(f"`{json.dumps(each)}`" for each in value["enum"])
-    branches = [_type(each, own) for key in ("oneOf", "anyOf", "allOf") for each in value.get(key, ())]
+    branches = [
+        _type(each, own) for key in ("oneOf", "anyOf", "allOf") for each in value.get(key, ())
+    ]
     kinds = value.get("type", [])
     names = [_PLURALS.get(kind, kind) for kind in ([kinds] if isinstance(kinds, str) else kinds)]
     items, more = value.get("items"), value.get("additionalProperties")

@@ -48,7 +48,10 @@ def pages() -> dict[str, str]:
             f"\n\n{_series()}"
             + "".join(
                 f"\n## {major}, {_names(major)}\n\n"
-                + table(["from", "", "behaviour"], map(_row, (c for c in found if c.version[0] == major)))
+                + table(
+                    ["from", "", "behaviour"],
+                    map(_row, (c for c in found if c.version[0] == major)),
+                )
                 for major in reversed(series)
             )
         )

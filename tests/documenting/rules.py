@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 import rule_pages
@@ -32,27 +33,32 @@ SUBJECTS = {
 """What a rule looks at: its name on the pages, and the module that runs the rule."""
 
 TOPICS = {
-    "Realtime": ("realtime", "FIFO", "tick", "RCU", "tasks", "lockup", "Interrupts"),
-    "Emulator threads": ("emulator", "I/O thread", "network worker"),
-    "Threads of a core (SMT)": ("SMT", "sibling", "threads of a core", "isolate ", "isolate,",
-                                "share cores", "require", "one thread", "unequal numbers of thr"),
-    "CPU sets of hosts": ("set", "list of CPUs", "CPU 0", "configured CPU", "kept for the host",
-                          "dedicated"),
-    "Isolation by the kernel": ("isolat", "nohz", "kthread", "kernel"),
-    "NUMA": ("NUMA", "cell"),
-    "Memory and huge pages": ("memory", "page"),
-    "Placement and the fallback query": ("Placement", "fallback", "query", "PCPU", "VCPU ",
-                                         "allocat", "holds", "CPU class", "boots"),
-    "Power management": ("power management", "slow down"),
-    "Upgrades and restarts": ("vcpu_pin_set", "legacy", "restart", "release", "does not start",
-                              "start", "given away", "Floating servers", "older"),
-    "Control groups and libvirt": ("control group", "cgroup", "libvirt", "machine.slice",
-                                   "shares", "domain", "quota"),
-    "Spelling of options and extra specs": ("option", "spec", "mask", "comment", "key", "value",
-                                            "misspelt", "name", "image", "API"),
-    "Pins of running guests": ("pinned", "vCPU", "guest"),
-}  # fmt: skip
-"""Topics, and the words in a rule's title that put it there; a rule may be of several."""
+    "Realtime": r"realtime|fifo|\brcu\b|\btick\b|lockup",
+    "Emulator threads": r"emulat|i/o thread|network worker",
+    "Threads of a core": r"\bsmt\b|sibling|threads? of (a|each) core|numbers of threads|share "
+    r"(a )?cores?\b|\brequire\b|^isolate|policy isolate",
+    "CPU sets of hosts": r"_set\b|\bsets?\b|list of cpus|\bcpu 0|configured cpu|data path|kept for the host"
+    r"|dedicated (cpus|ones)",
+    "Isolation by the kernel": r"isolat(ed|ion|e for)|isolcpus|nohz|kthread|\btick\b|\brcu\b"
+    r"|interrupt|lockup|of the kernel|realtime kernel",
+    "NUMA": r"\bnuma\b|\bcells?\b",
+    "Memory and huge pages": r"memory|\bpages?\b",
+    "Placement and the fallback query": r"placement|fallback|\bquery\b|\bpcpu\b|\bholds\b|allocat"
+    r"|\bboots\b|takes vcpu",
+    "Power management": r"power management|slow down",
+    "Upgrades and restarts": r"vcpu_pin_set|legacy|restart|release|\bstart(s|ed)?\b|given away"
+    r"|become dedicated|no longer|new inventory",
+    "Control groups, libvirt and domains": r"control group|cgroup|libvirt|machine\.slice|cpu shares"
+    r"|\bdomains?\b|quota",
+    "What Nova reads and refuses": r"option|extra spec|mask\b|comment|\bkey\b|\bvalue\b"
+    r"|under a name|image changes|api refuses|out of range",
+    "Where vCPUs run": r"pinned to|its (cpu|pin)\b|floats?\b|floating (vcpus|servers)|is offline"
+    r"|untuned|lost|use now|are pinned$",
+}
+"""Topics, and what in a rule's title puts it there; a rule may be of several."""
+
+OTHER = "Other"
+"""Where no topic has a rule."""
 
 
 def pages() -> dict[str, str]:
@@ -68,10 +74,8 @@ def path(rule: Rule[t.Any]) -> str:
 
 def topics(rule: Rule[t.Any]) -> tuple[str, ...]:
     """Tell what a rule is about, by the words of its title."""
-    title = f"{rule.title} ".lower()
-    return tuple(
-        topic for topic, words in TOPICS.items() if any(word.lower() in title for word in words)
-    )
+    found = (topic for topic, words in TOPICS.items() if re.search(words, rule.title.lower()))
+    return tuple(found) or (OTHER,)
 
 
 def sample(rule: Rule[t.Any]) -> str:
@@ -118,7 +122,8 @@ def _index(rules: list[Rule[t.Any]]) -> str:
         f"### {topic}\n\n"
         + "".join(f"- {_link(rule)} {rule.title}\n" for rule in rules if topic in topics(rule))
         + "\n"
-        for topic in TOPICS
+        for topic in (*TOPICS, OTHER)
+        if any(topic in topics(rule) for rule in rules)
     )
     return (
         "# Rules\n\nWhat each rule looks for, why, and where Nova, libvirt or the kernel say so. "

@@ -17,6 +17,7 @@ A comment in the line above a block says what else is meant by it:
 - ``<!-- output of: COMMAND -->``: a block of text shows that, not what the block before it prints
 - ``<!-- file: NAME -->``: the blocks after it find this one as a file of that name
 - ``<!-- schema: NAME -->``: the document is of that format
+- ``<!-- part of: PATH -->``: the text is in that file of the repository
 - ``<!-- not run: REASON -->``
 """
 
@@ -54,7 +55,7 @@ FENCE = re.compile(
     r"^(?P<indent> *)```(?P<language>\w*)\n(?P<text>.*?)^(?P=indent)```$",
     re.MULTILINE | re.DOTALL,
 )
-MARKS = {"fails", "output of", "file", "schema", "not run"}
+MARKS = {"fails", "output of", "file", "schema", "part of", "not run"}
 EXCUSED = {
     "ansible-galaxy": "tests/install.py installs from each kind of source",
     "cd": "belongs to a clone",
@@ -200,11 +201,11 @@ def run(place: pathlib.Path, command: str) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-def assert_shown(block: Block, shown: list[str], output: str) -> None:
-    """Fail where a line is not in the output, whatever its blanks."""
-    got = {" ".join(line.split()) for line in output.splitlines()}
+def assert_shown(block: Block, shown: list[str], output: str, place: pathlib.Path) -> None:
+    """Fail where a line is not in the output, however either is broken into lines."""
+    got = " ".join(output.replace(f"{place}/", "").split())
     wanted = [" ".join(line.split()) for line in shown if line.strip() not in ("", "...")]
-    missing = [line for line in wanted if not any(line in other for other in got)]
+    missing = [line for line in wanted if line not in got]
     assert not missing, f"{block}: not in the output: {missing}\n{output}"
 
 
@@ -234,7 +235,7 @@ def run_block(block: Block, place: pathlib.Path) -> str:
         expected = {2} if fails and last else {0, 2} if fails else {0}
         assert status in expected, f"{block}: {command}: {status}\n{output}"
         assert not last or not fails or block.said in output, f"{block}: {command}\n{output}"
-        assert_shown(block, shown, output)
+        assert_shown(block, shown, output, place)
         said += output
     return said
 
@@ -252,7 +253,7 @@ def test_text_is_what_is_printed(block: Block, place: pathlib.Path) -> None:
         before = [b for b in blocks(ROOT / block.page) if b in CONSOLE and b.line < block.line]
         assert before, f"{block} follows no command: say <!-- output of: COMMAND -->"
         output = run_block(before[-1], place)
-    assert_shown(block, block.text.splitlines(), output)
+    assert_shown(block, block.text.splitlines(), output, place)
 
 
 @pytest.mark.parametrize(
@@ -284,6 +285,11 @@ def test_documents_are_of_their_format(block: Block) -> None:
     schema.check(yaml.safe_load(block.text), f"{block.said}:1")
 
 
+@pytest.mark.parametrize("block", [b for b in ALL if b.mark == "part of"], ids=str)
+def test_parts_are_those_of_their_files(block: Block) -> None:
+    assert block.text in (ROOT / block.said).read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("block", YAML, ids=str)
 def test_variables_exist(block: Block) -> None:
     known = "\n".join(
@@ -301,7 +307,7 @@ def test_every_block_is_run_or_excused() -> None:
     left = [
         str(block)
         for block in ALL
-        if block not in checked and block.mark not in ("schema", "file", "not run")
+        if block not in checked and block.mark not in ("schema", "file", "part of", "not run")
     ]
     assert not left, f"neither run nor excused: {left}"
     assert not [str(block) for block in ALL if block.mark and block.mark not in MARKS]
