@@ -21,16 +21,17 @@ from documenting import formats, releases, rules
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SITE = ROOT / "build/site"
 GENERATED = {
-    "rules/index.md": "[Rules](rules/index.md): a page for each, by code and by topic",
-    "reference/index.rst": "[Modules, filters, tests and roles](reference/index.rst)",
-    "formats/index.md": "[File formats](formats/index.md)",
-    "releases.md": "[What changed in Nova when](releases.md)",
+    "rules/index.md": "Rules",
+    "reference/index.rst": "Modules, filters, tests and roles",
+    "formats/index.md": "File formats",
+    "releases.md": "What changed in Nova when",
 }
-"""Pages that are not in ``docs``, with what the first page says of them."""
+"""Pages that are not in ``docs``, with their names in the menu."""
 
 LINKS = (
     (r"rules\.md#(\w\w)-(\d\d)", r"rules/\1-\2.md"),
     (r"rules\.md", "rules/index.md"),
+    (r"\.\./plugins/plugin_utils/_nova/releases\.py", "releases.md"),
     (r"\.\./plugins/plugin_utils/_\w+/schemas/(\w+)\.json", r"formats/\1.md"),
     (r"\.\./plugins/plugin_utils/_\w+/schemas", "formats/index.md"),
     (r"\.\./roles/(\w+)/README\.md", r"reference/\1_role.rst"),
@@ -47,13 +48,13 @@ def main() -> int:
     _write(source, written)
     _run(
         "antsibull-docs",
-        *"collection --use-current --squash-hierarchy --no-breadcrumbs".split(),
-        *"--no-add-antsibull-docs-version --fail-on-error --cleanup everything".split(),
+        *["collection", "--use-current", "--squash-hierarchy", "--no-breadcrumbs"],
+        *["--no-add-antsibull-docs-version", "--fail-on-error", "--cleanup", "everything"],
         *("--dest-dir", str(source / "reference"), "pinguard.nova"),
     )
-    built = [*"-q -W --keep-going -j auto -b html -c".split(), str(ROOT / "tests/documenting")]
+    places = ["-c", str(ROOT / "tests/documenting"), "-d", str(trees), str(source)]
     try:
-        _run("sphinx-build", *built, "-d", str(trees), str(source), str(SITE / "html"))
+        _run("sphinx-build", "-q", "-W", "--keep-going", "-j", "auto", *places, str(SITE / "html"))
     except SystemExit:
         # A page that was warned about would not be warned about again.
         shutil.rmtree(trees, ignore_errors=True)
@@ -107,21 +108,23 @@ def index(guides: list[str]) -> str:
     Guides that it does not name come after those that it names.
     """
     text = linked((ROOT / "docs/index.md").read_text(encoding="utf-8")).rstrip()
-    menus = [
-        (heading, re.findall(r"\]\(([\w-]+\.(?:md|rst))", part))
-        for heading, part in re.findall(r"^## (.+)\n((?:(?!## ).*\n?)*)", text, re.MULTILINE)
-    ]
-    named = {name for _heading, names in menus for name in names}
-    others = [name for name in guides if name not in named]
-    menus += [("More", others)] if others else []
-    menus.append(("Reference", list(GENERATED)))
-    listed = "".join(f"- {line}\n" for line in GENERATED.values())
-    trees = "".join(_menu(heading, names) for heading, names in menus if names)
+    parts = re.findall(r"^## (.+)\n((?:(?!## ).*\n?)*)", text, re.MULTILINE)
+    menus = {
+        heading: {page: title for title, page in re.findall(r"\[(.+?)\]\(([\w./-]+)\)", part)}
+        for heading, part in parts
+    }
+    named = {page for pages in menus.values() for page in pages}
+    menus["More"] = {page: "" for page in guides if page not in named}
+    menus["Reference"] = GENERATED
+    listed = "".join(f"- [{title}]({page})\n" for page, title in GENERATED.items())
+    trees = "".join(_menu(heading, pages) for heading, pages in menus.items() if pages)
     return f"{text}\n\n## Reference\n\n{listed}\n{trees}"
 
 
-def _menu(heading: str, names: list[str]) -> str:
-    return f"```{{toctree}}\n:hidden:\n:caption: {heading}\n\n" + "\n".join(names) + "\n```\n\n"
+def _menu(heading: str, pages: dict[str, str]) -> str:
+    """List pages in the menu; one without a name has its own title there."""
+    lines = [f"{title} <{page}>" if title else page for page, title in pages.items()]
+    return f"```{{toctree}}\n:hidden:\n:caption: {heading}\n\n" + "\n".join(lines) + "\n```\n\n"
 
 
 def _run(*command: str) -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import typing as t
 
@@ -48,6 +49,7 @@ def folder(kind: str) -> pathlib.Path:
     )
 
 
+@functools.cache
 def _documents(kind: str) -> dict[str, Schema]:
     return {
         path.stem: json.loads(path.read_text(encoding="utf-8"))
@@ -56,7 +58,8 @@ def _documents(kind: str) -> dict[str, Schema]:
 
 
 def _index() -> str:
-    parts, names = [], []
+    parts: list[str] = []
+    names: list[str] = []
     for kind, title in KINDS.items():
         documents = _documents(kind)
         names += documents
@@ -97,7 +100,7 @@ def _rows(part: Schema, prefix: str, own: str) -> Iterator[list[str]]:
     for key, value in part.get("properties", {}).items():
         name = f"{prefix}{key}"
         needed = "required" if key in required else ""
-        described = f"{prose(value.get('description', ''))}{_limits(value, ' ')}"
+        described = f"{prose(_description(value, own))}{_limits(value, ' ')}"
         yield [f"`{name}`", _type(value, own), needed, described]
         yield from _nested(value, name, own)
 
@@ -132,6 +135,18 @@ def _type(value: Schema, own: str) -> str:
     if "mapping" in names and isinstance(more, dict) and _type(more, own):
         names[names.index("mapping")] = f"mapping to {_type(more, own)}"
     return " or ".join(dict.fromkeys(each for each in (names or branches) if each))
+
+
+def _description(value: Schema, own: str) -> str:
+    """Describe a value, by what it refers to where it says nothing itself."""
+    if "description" in value or "$ref" not in value:
+        return str(value.get("description", ""))
+    document, _hash, pointer = value["$ref"].partition("#")
+    page = _own_name(document) if document else own
+    found = next(each[page] for each in map(_documents, KINDS) if page in each)
+    for step in pointer.split("/")[1:]:
+        found = found[step]
+    return _description(found, page)
 
 
 def _reference(target: str, own: str) -> str:

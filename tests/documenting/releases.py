@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
+import itertools
 import typing as t
 
 from ansible_collections.pinguard.nova.plugins.plugin_utils._nova import releases
@@ -73,7 +74,7 @@ def docstrings() -> dict[str, str]:
     lines = t.cast("ast.ClassDef", declared).body
     return {
         field.target.id: prose(" ".join(text.value.value.split()))
-        for field, text in zip(lines, lines[1:], strict=False)
+        for field, text in itertools.pairwise(lines)
         if isinstance(field, ast.AnnAssign)
         and isinstance(field.target, ast.Name)
         and isinstance(text, ast.Expr)

@@ -37,8 +37,8 @@ TOPICS = {
     "Emulator threads": r"emulat|i/o thread|network worker",
     "Threads of a core": r"\bsmt\b|sibling|threads? of (a|each) core|numbers of threads|share "
     r"(a )?cores?\b|\brequire\b|^isolate|policy isolate",
-    "CPU sets of hosts": r"_set\b|\bsets?\b|list of cpus|\bcpu 0|configured cpu|data path|kept for the host"
-    r"|dedicated (cpus|ones)",
+    "CPU sets of hosts": r"_set\b|\bsets?\b|list of cpus|\bcpu 0|configured cpu"
+    r"|data path|kept for the host|dedicated (cpus|ones)",
     "Isolation by the kernel": r"isolat(ed|ion|e for)|isolcpus|nohz|kthread|\btick\b|\brcu\b"
     r"|interrupt|lockup|of the kernel|realtime kernel",
     "NUMA": r"\bnuma\b|\bcells?\b",

@@ -6,9 +6,9 @@
 Blocks of code are taken from the guides, the README files and CONTRIBUTING.md. Commands run in a
 folder of their own that holds the bundled example under the names that the guides use: ``facts``,
 ``guests``, ``flavors.json``, ``images.json``, ``servers.json``, ``goal.yml``, ``plan.json``, a
-captured tree below ``captured``, and an inventory ``INVENTORY`` whose one host is this machine. What
-a block shows besides commands must be in their output, and so must blocks of text, in that of the
-command before them. Tasks and plays are run; a line ``...`` stands for what is left out.
+captured tree below ``captured``, and an inventory ``INVENTORY`` whose one host is this machine.
+What a block shows besides commands must be in their output, and so must blocks of text, in that of
+the commands before them. Tasks and plays are run; a line ``...`` stands for what is left out.
 
 A comment in the line above a block says what else is meant by it:
 
