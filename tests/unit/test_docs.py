@@ -32,15 +32,11 @@ import re
 import shutil
 import subprocess
 import sys
-import typing as t
 
 import pytest
 import yaml
 
 from ansible_collections.pinguard.nova.plugins.plugin_utils._model import schema
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PAGES = sorted(
@@ -114,24 +110,25 @@ TEXT = [block for block in ALL if block.language == "text" and not block.excused
 YAML = [block for block in ALL if block.language == "yaml"]
 
 
-def commands(block: Block) -> Iterator[tuple[str, list[str]]]:
+def commands(block: Block) -> list[tuple[str, list[str]]]:
     r"""Give each command of a block, and the lines of output that it shows.
 
     A command goes on in the next line after a backslash or within quotation marks.
     """
-    lines = iter(block.text.splitlines())
-    command, shown = "", list[str]()
-    for line in lines:
-        if not line.startswith("$ "):
-            assert command, f"{block} begins with output"
-            shown.append(line)
+    found: list[tuple[str, list[str]]] = []
+    open_ended = False
+    for line in block.text.splitlines():
+        if open_ended:
+            found[-1] = (f"{found[-1][0]}\n{line}", [])
+        elif line.startswith("$ "):
+            found.append((line.removeprefix("$ "), []))
+        else:
+            assert found, f"{block} begins with output"
+            found[-1][1].append(line)
             continue
-        if command:
-            yield command, shown
-        command, shown = line.removeprefix("$ "), []
-        while command.endswith("\\") or command.count("'") % 2:
-            command += f"\n{next(lines)}"
-    yield command, shown
+        command = found[-1][0]
+        open_ended = command.endswith("\\") or command.count("'") % 2 == 1
+    return found
 
 
 def excuse(command: str) -> str:
@@ -224,7 +221,7 @@ def prepare(block: Block, place: pathlib.Path) -> None:
 def run_block(block: Block, place: pathlib.Path) -> str:
     """Run the commands of a block; give what all of them print."""
     prepare(block, place)
-    due = list(commands(block))
+    due = commands(block)
     said = ""
     for number, (command, shown) in enumerate(due, start=1):
         if excuse(command):
