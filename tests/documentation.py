@@ -20,6 +20,7 @@ from documenting import formats, releases, rules
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SITE = ROOT / "build/site"
+SPHINX = ("-q", "-W", "--keep-going", "-j", "auto")
 GENERATED = {
     "rules/index.md": "Rules",
     "reference/index.rst": "Modules, filters, tests and roles",
@@ -44,17 +45,18 @@ LINKS = (
 
 def main() -> int:
     source, trees = SITE / "source", SITE / "doctrees"
-    written = pages()
-    _write(source, written)
+    # Each page has the menu, and with it the titles of others.
+    anew = ["-a"] if _write(source, pages()) else []
     _run(
         "antsibull-docs",
+        *("--config-file", str(ROOT / "tests/documenting/antsibull.cfg")),
         *["collection", "--use-current", "--squash-hierarchy", "--no-breadcrumbs"],
         *["--no-add-antsibull-docs-version", "--fail-on-error", "--cleanup", "everything"],
         *("--dest-dir", str(source / "reference"), "pinguard.nova"),
     )
     places = ["-c", str(ROOT / "tests/documenting"), "-d", str(trees), str(source)]
     try:
-        _run("sphinx-build", "-q", "-W", "--keep-going", "-j", "auto", *places, str(SITE / "html"))
+        _run("sphinx-build", *SPHINX, *anew, *places, str(SITE / "html"))
     except SystemExit:
         # A page that was warned about would not be warned about again.
         shutil.rmtree(trees, ignore_errors=True)
@@ -63,18 +65,22 @@ def main() -> int:
     return 0
 
 
-def _write(folder: pathlib.Path, texts: dict[str, str]) -> None:
-    """Write what differs, so that only that is built anew, and delete what is no longer there."""
+def _write(folder: pathlib.Path, texts: dict[str, str]) -> bool:
+    """Write what differs, and delete what is no longer there; tell whether there was any."""
+    changed = False
     for old in folder.rglob("*.*"):
         name = str(old.relative_to(folder))
         if old.is_file() and name not in texts and not name.startswith("reference/"):
             old.unlink()
+            changed = True
     for name, text in texts.items():
         path = folder / name
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
+            changed = True
     (folder / "reference").mkdir(exist_ok=True)
+    return changed
 
 
 def pages() -> dict[str, str]:

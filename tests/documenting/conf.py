@@ -6,7 +6,12 @@
 from __future__ import annotations
 
 import pathlib
+import re
+import typing as t
 import zlib
+
+if t.TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 project = "pinguard.nova"
 author = "Pinguard contributors"
@@ -46,3 +51,12 @@ def _inventory() -> str:
 
 
 intersphinx_mapping = {"ansible": ("https://docs.ansible.com/ansible/latest/", _inventory())}
+
+
+def setup(app: Sphinx) -> None:
+    """Take out the lists of contents that antsibull-docs writes: the theme has its own."""
+    app.connect("source-read", _without_contents)
+
+
+def _without_contents(_app: Sphinx, _name: str, source: list[str]) -> None:
+    source[0] = re.sub(r"^\.\. contents::.*\n(?: +:.*\n)*", "", source[0], flags=re.MULTILINE)
