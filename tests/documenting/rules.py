@@ -29,6 +29,7 @@ SUBJECTS = {
     "RestartCase": ("Restarts of nova-compute", "restart_check"),
     "GuestCase": ("Running guests", "guest_audit"),
     "HostGuestsCase": ("Running guests", "guest_audit"),
+    "WaiverCase": ("Waivers", "flavor_audit"),
 }
 """What a rule looks at: its name on the pages, and the module that runs the rule."""
 
