@@ -34,10 +34,14 @@ def text() -> str:
     )
 
 
-def _part(rule: Rule[t.Any]) -> str:
+def body(rule: Rule[t.Any]) -> str:
+    """Give what the docstring of a rule's file says below its title."""
     module = importlib.import_module(rule.check.__module__)
-    body = (module.__doc__ or "").strip().partition("\n")[2].strip()
-    return f"## {rule.code}\n\n**{rule.title}** ({rule.severity.value})\n\n{body}\n"
+    return (module.__doc__ or "").strip().partition("\n")[2].strip()
+
+
+def _part(rule: Rule[t.Any]) -> str:
+    return f"## {rule.code}\n\n**{rule.title}** ({rule.severity.value})\n\n{body(rule)}\n"
 
 
 if __name__ == "__main__":

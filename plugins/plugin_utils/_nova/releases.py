@@ -199,9 +199,9 @@ class Release:
     extra_spec_validation: bool = since("21.0.0")
     """Microversion 2.86 checks the extra specs of new flavors."""
     max_topology_validator: bool = since("30.3.0", "31.2.0", "32.0.0")
-    """That check knows ``hw:cpu_max_*`` by its right name (4119634bf1)."""
+    """The check of new flavors knows ``hw:cpu_max_*`` by its right name (4119634bf1)."""
     literal_mask_validator: bool = since("22.0.0")
-    """That check accepts a realtime mask without ``^``."""
+    """The check of new flavors accepts a realtime mask without ``^``."""
 
     isolate_guard: bool = since("20.4.1", "21.1.1", "22.0.0")
     """Isolate refuses new-style hosts with SMT (bug 1889633, 9c27033204)."""
