@@ -76,9 +76,10 @@ def verdict(now: Audit, then: Audit | None = None) -> str:
     scope = counted(total["hosts"], "host")
     if now.rows:
         scope = f"{counted(total['flavors'], 'flavor')} on {scope}"
-    bad = {f.subject.partition(" with image ")[0] for f in now.findings if f.severity == "error"}
-    flavors = sum(subject.startswith("flavor ") for subject in bad)
-    failing = sum(len(case.names) for case in now.hosts if f"host {case.host.name}" in bad)
+    errors = [finding for finding in now.findings if finding.severity == "error"]
+    about_flavors = [each for each in errors if each.subject.startswith("flavor ")]
+    flavors = len({each.subject.partition(" with image ")[0] for each in about_flavors})
+    failing = len(_hosts_with(errors))
     parts = [
         text
         for count, text in (
@@ -102,6 +103,16 @@ def verdict(now: Audit, then: Audit | None = None) -> str:
         fresh = len(new_findings(now, then))
         text += f"; {counted(fresh, 'more finding')} at {then.scheduler.release}"
     return text + "."
+
+
+def _hosts_with(errors: Iterable[Finding]) -> set[str]:
+    """List the hosts that errors are about; those of a flavor's error need not be wrong."""
+    named = {
+        id(each.names): each.names
+        for each in errors
+        if not each.subject.startswith(("flavor ", "image "))
+    }
+    return {name for names in named.values() for name in names}
 
 
 def findings(found: Iterable[Finding], audit: Audit) -> list[dict[str, t.Any]]:

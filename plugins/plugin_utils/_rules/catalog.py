@@ -158,6 +158,7 @@ from . import (
     hc_77_isolate_counts_cores,
     hc_78_one_thread_of_each_core,
     hc_79_boot_cpu_powered_down,
+    hc_80_realtime_evidence_unread,
 )
 
 if t.TYPE_CHECKING:
@@ -314,4 +315,5 @@ RULES: tuple[Rule[t.Any], ...] = (
     hc_77_isolate_counts_cores.RULE,
     hc_78_one_thread_of_each_core.RULE,
     hc_79_boot_cpu_powered_down.RULE,
+    hc_80_realtime_evidence_unread.RULE,
 )
