@@ -47,3 +47,11 @@ def test_the_readme_names_only_variables_that_there_are(role: str) -> None:
     text = (ROOT / "roles" / role / "README.md").read_text(encoding="utf-8")
     named = set(re.findall(rf"(?<!pinguard_)\b{role}_\w+", text)) - {f"{role}_result"}
     assert named <= set(options(role))
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_an_intent_is_refused_where_no_host_is_read(role: str) -> None:
+    first = read(role, "tasks/main.yml")[0]
+    told = first["ansible.builtin.assert"]
+    assert all(f"{role}_{name}" in told["that"] for name in ("intent", "facts", "fleet"))
+    assert "\n" not in told["fail_msg"].strip()

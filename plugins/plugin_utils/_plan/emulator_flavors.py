@@ -16,26 +16,18 @@ import typing as t
 
 from ...module_utils._read.cpu_list import mask, to_text
 from .._nova import compute, schedule
-from .._nova.errors import NovaError
-from .._nova.guest_xml import places_of, predict
 from .._nova.resident import Resident
 from .._rules import flavors, hosts
-from .._rules.cases import host_case
-from .._rules.host_sets import first_cores, halves, pinned_cpus, snippet, whole_cores
+from .._rules.cases import emptied, host_case, written
+from .._rules.host_sets import whole_cores
+from .._rules.policies import KEY, POLICIES, with_policy
+from .._rules.shared_cpus import near, with_shared_set
 
 if t.TYPE_CHECKING:
-    from .._model.config import HostConfig
-    from .._model.flavor import Flavor
-    from .._model.guest import Guest
     from .._model.guest_xml import GuestXml
     from .._nova.outcome import Outcome
     from .._nova.schedule import Asked, HostView
     from .._rules.rule import FlavorCase, HostCase
-
-KEY = "hw:emulator_threads_policy"
-
-POLICIES = ("share", "isolate")
-"""The policies in the order in which they are proposed: what costs no PCPU comes first."""
 
 MOST_GUESTS = 512
 """Guests after which counting ends."""
@@ -87,7 +79,7 @@ def in_question(case: FlavorCase) -> bool:
 def place(case: FlavorCase, index: int) -> Place | None:
     """Tell where the threads run on the class of hosts at ``index``; None where none boots."""
     host, outcome = case.hosts[index], case.outcomes[index]
-    xml = _xml(case.flavor, case, host, case.guest, outcome)
+    xml = written(case.flavor, case.image, case.guest, host, outcome)
     if xml is None or xml.emulator is None:
         return None
     realtime = xml.realtime
@@ -106,23 +98,18 @@ def flavor_options(case: FlavorCase) -> dict[int, tuple[Option, ...]]:
     """
     if not flavors.realtime(case) or case.spec(KEY):
         return {}
-    made = {
-        policy: dataclasses.replace(
-            case.flavor, extra_specs={**case.flavor.extra_specs, KEY: policy}
-        )
-        for policy in POLICIES
-    }
     asked = {
-        policy: schedule.ask(flavor, case.image, case.scheduler) for policy, flavor in made.items()
+        policy: schedule.ask(with_policy(case.flavor, policy), case.image, case.scheduler)
+        for policy in POLICIES
     }
     today = schedule.ask(case.flavor, case.image, case.scheduler)
     found: dict[int, tuple[Option, ...]] = {}
     for index, host in enumerate(case.hosts):
         if host.fault:
             continue
-        empty = _emptied(host)
+        empty = emptied(host)
         outcome = schedule.settle(today, empty.view, case.scheduler)
-        now = _xml(case.flavor, case, empty, today.guest, outcome)
+        now = written(case.flavor, case.image, today.guest, empty, outcome)
         room = _room(today, empty.view, case) if outcome.boots else 0
         options = tuple(
             _option(policy, case, empty, asked[policy], _Today(outcome, now, room))
@@ -146,7 +133,7 @@ def _option(policy: str, case: FlavorCase, host: HostCase, asked: Asked, now: _T
         config, conf, notes = with_shared_set(host, now.xml.host_cells if now.xml else 0)
         then_host = host_case(dataclasses.replace(host.host, config=config), host.names)
     outcome = schedule.settle(asked, then_host.view, case.scheduler)
-    then = _xml(asked.flavor, case, then_host, asked.guest, outcome)
+    then = written(asked.flavor, case.image, asked.guest, then_host, outcome)
     if then:
         notes += _traps(policy, then_host, then, outcome)
     if then_host is not host:
@@ -177,26 +164,6 @@ def _cpus(outcome: Outcome) -> int:
     return outcome.allocation.get("PCPU", 0) + outcome.allocation.get("VCPU", 0)
 
 
-def _xml(
-    flavor: Flavor, case: FlavorCase, host: HostCase, guest: Guest | None, outcome: Outcome
-) -> GuestXml | None:
-    if not outcome.boots:
-        return None
-    try:
-        return predict(
-            flavor,
-            case.image,
-            guest,
-            places_of(outcome.fitted),
-            host.host,
-            host.release,
-            outcome.fitted,
-            host.cells,
-        )
-    except NovaError:
-        return None
-
-
 def kind(case: FlavorCase, host: HostCase, xml: GuestXml) -> str:
     """Say in a few words what the CPUs of the emulator threads are."""
     policy = case.guest.emulator_threads_policy if case.guest else None
@@ -209,12 +176,6 @@ def kind(case: FlavorCase, host: HostCase, xml: GuestXml) -> str:
     if not realtime:
         return "CPUs of all its vCPUs"
     return f"CPUs of vCPU {to_text(ordinary)}" if ordinary else "no vCPU is without realtime"
-
-
-def _emptied(host: HostCase) -> HostCase:
-    if not host.host.usage and not host.host.allocated:
-        return host
-    return host_case(dataclasses.replace(host.host, usage=(), allocated={}), host.names)
 
 
 def _room(asked: Asked, seen: HostView, case: FlavorCase) -> int:
@@ -245,10 +206,10 @@ def _traps(policy: str, host: HostCase, then: GuestXml, outcome: Outcome) -> lis
             "an even number of vCPUs, or hosts without SMT"
         )
         return [told]
-    near, found = _near(host, then.host_cells), []
-    if emulator & ~near:
+    close, found = near(host, then.host_cells), []
+    if emulator & ~close:
         found.append(
-            f"share takes all of cpu_shared_set, also CPU {to_text(emulator & ~near)} in cells "
+            f"share takes all of cpu_shared_set, also CPU {to_text(emulator & ~close)} in cells "
             "that the guest is not in"
         )
     if emulator & hosts.isolated(host):
@@ -268,65 +229,3 @@ def _without_set(host: HostCase) -> str:
     if host.release.literal_realtime_mask:
         return "without cpu_shared_set realtime guests with share fail to build on the host"
     return "without cpu_shared_set share changes nothing"
-
-
-def with_shared_set(host: HostCase, cells: int) -> tuple[HostConfig, str, list[str]]:
-    """Give a host a ``cpu_shared_set``: its options then, as a snippet, and what is to be known.
-
-    Whole cores that the kernel does not isolate and nobody is pinned to are taken, one of each
-    cell, not CPU 0's where there is another; ``cells`` are the guest's host cells (bitmask), which
-    are to have one. Where no such core is left, the dedicated CPUs give one up.
-    """
-    config, topology = host.host.config, host.host.topology
-    kept = hosts.isolated(host) | host.host.data_path_cpus
-    pinnable = hosts.pinnable(host) if hosts.read_options(host) else 0
-    free = topology.online & ~pinnable & ~kept
-    near = _near(host, cells)
-    chosen = _cores(host, free)
-    if pinnable and chosen:
-        notes = [] if chosen & near or not near else ["no free core is in the guest's host cell"]
-        if whole_cores(topology, 1) & chosen:
-            notes.append("the host's own tasks run there too, for want of another free core")
-        if not config.vcpu_pin_set:
-            notes.append("the host then has VCPU too: floating guests can land on it")
-        changed = dataclasses.replace(config, cpu_shared_set=to_text(chosen))
-        return changed, snippet(cpu_shared_set=chosen), notes
-    if not host.release.dedicated_set:
-        return config, "", ["no core of the host is free for cpu_shared_set"]
-    if config.cpu_dedicated_set:
-        among = pinnable & ~pinned_cpus(host)
-        shared = _cores(host, among & ~kept) or _cores(host, among & near) or _cores(host, among)
-        dedicated = pinnable & ~shared
-        notes = [f"CPU {to_text(shared)} is dedicated no more: the host has fewer PCPU"]
-    else:
-        among = (pinnable or topology.online) & ~host.host.data_path_cpus
-        shared, dedicated = halves(topology, among, pinned_cpus(host))
-        notes = ["floating guests keep to cpu_shared_set then, and pinned ones are PCPU"]
-    if not shared:
-        return config, "", ["no core of the host is free for cpu_shared_set"]
-    changed = dataclasses.replace(
-        config,
-        vcpu_pin_set=None,
-        reserved_host_cpus=0,
-        cpu_shared_set=to_text(shared),
-        cpu_dedicated_set=to_text(dedicated),
-    )
-    return changed, snippet(cpu_shared_set=shared, cpu_dedicated_set=dedicated), notes
-
-
-def _near(host: HostCase, cells: int) -> int:
-    found = 0
-    for cell in host.host.topology.cells:
-        if cells >> cell.id & 1:
-            found |= cell.cpuset
-    return found
-
-
-def _cores(host: HostCase, among: int) -> int:
-    """Take a whole core of each cell, that of CPU 0 only where the cell has no other."""
-    topology = host.host.topology
-    found = first_cores(topology, among & ~whole_cores(topology, 1))
-    for cell in topology.cells:
-        if not found & cell.cpuset:
-            found |= first_cores(topology, among & cell.cpuset)
-    return found

@@ -12,6 +12,7 @@ import typing as t
 from ...module_utils._read.errors import InputError, quoted
 from .._model.flavor import NO_IMAGE
 from .._model.kernel import Libvirt
+from .._nova.releases import release as release_of
 from .._rules import guests
 from .._rules.audit import WARNINGS, findings, ranked, status_of
 from .._rules.cases import flavor_case, likeness
@@ -24,7 +25,7 @@ if t.TYPE_CHECKING:
 
     from .._model.domain import Domain
     from .._model.domain_files import HostDomains
-    from .._model.host import Fleet, Scheduler
+    from .._model.host import Fleet, Host, Scheduler
     from .._rules.rule import Finding, GuestCase, HostGuestsCase
     from .emulator import Better
     from .emulator_flavors import Option
@@ -54,6 +55,9 @@ class GuestLook:
     """Policy of the emulator threads: share, isolate or ""."""
     options: tuple[Option, ...]
     """What a policy in the flavor would do for a realtime guest without one, best first."""
+    left: tuple[str, ...]
+    """Codes of the rules, other than about mere information, that have something to say of the XML
+    that Nova would write too, worst first; for guests that it is to write anew."""
     differs: tuple[Line, ...]
     """Where the XML that is predicted, the live one, the persistent one, the better one and the
     one that is wished for differ; with a text for each."""
@@ -121,6 +125,8 @@ class GuestAudit:
     """By host, as they were given."""
     shared: tuple[Finding, ...]
     """What is found in the guests of a host together, and in the waivers."""
+    unshared: tuple[str, ...] = ()
+    """The hosts without ``cpu_shared_set``, on which realtime guests with share do not build."""
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -167,7 +173,17 @@ def audit_guests(fleet: Fleet, told: Mapping[str, HostDomains]) -> GuestAudit:
             for case in guests.guest_cases(fleet, domains)
         ),
         tuple(found for each in together for found in findings(each, f"host {each.name}")),
+        tuple(name for each in fleet.classes if _refuses_share(each.host) for name in each.names),
     )
+
+
+def _refuses_share(host: Host) -> bool:
+    """Say whether realtime guests with policy share do not build on a host.
+
+    Source: ``nova/virt/libvirt/driver.py``, ``_get_guest_numa_config``.
+    """
+    release = release_of(host.release, host=True)
+    return release.literal_realtime_mask and not host.config.cpu_shared_set
 
 
 def _with_twins(domains: Sequence[Domain]) -> Iterator[Domain]:
@@ -199,13 +215,14 @@ def _unread(case: GuestCase) -> Iterator[str]:
     yield from domain.unread
     told = {line.partition(":")[0] for line in domain.unread}
     realtime = domain.xml is not None and domain.xml.realtime
+    bare = domain.live is not None and domain.threads is None and domain.locked_kb is None
     for part, lacks in (
         ("live", domain.running and domain.live is None),
         ("threads", domain.running and domain.threads is None),
         ("memory", domain.running and realtime and domain.locked_kb is None),
     ):
         if lacks and part not in told:
-            yield f"{part}: nobody told"
+            yield f"{part}: {'only XML was given' if bare and part != 'live' else 'not given'}"
     if case.unpredicted and domain.nova is not None:
         yield f"what Nova writes for it: {case.unpredicted}"
 
@@ -261,14 +278,16 @@ def _look(case: GuestCase, use: _Use, advisor: _Advisor) -> GuestLook:
     reported = domain.xml is not None and emulator.is_reported_form(domain.xml)
     wished = _better(case, use, wish_scheduling=True) if reported else None
     sides = (better.xml if better else None, wished.xml if wished else None)
+    needs = _need(case, found)
     return GuestLook(
         case,
         found,
-        _need(case, found),
+        needs,
         better,
         wished,
         (guest.emulator_threads_policy if guest else None) or "",
         advisor.options(case),
+        _left(case) if needs in ("migrate", "reboot") else (),
         compared((case.predicted, domain.live, domain.persistent, *sides)),
     )
 
@@ -290,6 +309,35 @@ def _better(case: GuestCase, use: _Use, *, wish_scheduling: bool = False) -> Bet
     )
 
 
+def _left(case: GuestCase) -> tuple[str, ...]:
+    """Name the rules that speak of the guest as Nova would write it, with its pins of now."""
+    predicted, own = case.predicted, case.domain.id
+    if predicted is None:
+        return ()
+    domain = dataclasses.replace(
+        case.domain,
+        live=predicted,
+        persistent=predicted,
+        threads=None,
+        memory_kb=None,
+        locked_kb=None,
+        swapped_kb=None,
+    )
+    again = dataclasses.replace(
+        case,
+        domain=domain,
+        pinned={**case.pinned, own: guests.pinned_cpus(domain, case.host)},
+        realtime={**case.realtime, own: guests.realtime_cpus(domain)},
+    )
+    return codes(findings(again, ""))
+
+
+def codes(found: Iterable[Finding]) -> tuple[str, ...]:
+    """Name the rules of findings, other than mere information, worst first."""
+    told = (each.code for each in ranked(found) if each.severity is not Severity.INFO)
+    return tuple(dict.fromkeys(told))
+
+
 def _need(case: GuestCase, found: Iterable[Finding]) -> guests.Remedy:
     """Choose what does all that the findings ask for.
 
@@ -303,8 +351,7 @@ def _need(case: GuestCase, found: Iterable[Finding]) -> guests.Remedy:
     twins = any(line.startswith(f"{_TWIN}: ") for line in domain.unread)
     if (domain.nova is None or twins) and needs != "nothing":
         return "look"
-    predicted, live = case.predicted, domain.live
-    if needs == "look" and predicted and live and predicted.emulator != live.emulator:
+    if needs == "look" and guests.edited(case):
         needs = "reboot"
     if needs == "reboot" and not domain.running:
         return "nothing"

@@ -11,10 +11,11 @@ import typing as t
 
 from ...module_utils._read.cpu_list import mask, to_text
 from .._model.flavor import NO_IMAGE
-from .._plan.emulator_flavors import KEY, flavor_options, in_question, place
+from .._plan.emulator_flavors import flavor_options, in_question, place
 from .._plan.side_by_side import compared
 from .._rules import flavors
 from .._rules.cases import likeness
+from .._rules.policies import KEY
 from .naming import compact, counted
 
 if t.TYPE_CHECKING:

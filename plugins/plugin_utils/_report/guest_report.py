@@ -13,7 +13,7 @@ import typing as t
 
 from ...module_utils._read.cpu_list import mask, to_text
 from .._model import gathering
-from .._plan.guest_audit import NEEDS, audit_guests
+from .._plan.guest_audit import NEEDS, audit_guests, codes
 from .._rules import guests
 from .._rules.rule import GuestCase, HostGuestsCase, Severity
 from . import guest_page, rendering
@@ -131,7 +131,7 @@ def document(found: GuestAudit) -> dict[str, t.Any]:
             }
             for name in found.hosts
         ],
-        "guests": [_guest(look) for look in found.looks],
+        "guests": [_guest(look, found.unshared) for look in found.looks],
         "findings": [
             {
                 **{key: value for key, value in finding.as_dict().items() if key != "names"},
@@ -149,7 +149,7 @@ def _owned(found: GuestAudit) -> Iterator[tuple[Finding, GuestLook | None]]:
     return ((finding, owners.get(finding)) for finding in found.findings)
 
 
-def _guest(look: GuestLook) -> dict[str, t.Any]:
+def _guest(look: GuestLook, unshared: Sequence[str]) -> dict[str, t.Any]:
     case = look.case
     domain = case.domain
     xml = domain.xml
@@ -169,7 +169,7 @@ def _guest(look: GuestLook) -> dict[str, t.Any]:
         "emulator": {name: _set(cpus) for name, cpus in look.emulator.items()},
         "reported_form": look.reported_form,
         "needs": look.needs,
-        "first": [text for option in look.options for _label, text in _option(option)],
+        "first": [text for option in look.options for _label, text in _option(option, unshared)],
         "commands": list(look.commands),
         "differs": [
             {"element": line.element, **dict(zip(_SIDES, line.texts, strict=True))}
@@ -218,9 +218,10 @@ def verdict(found: GuestAudit) -> str:
     total = summary(found)
     looked = total["hosts"] - total["untold"]
     parts = [counted(total[name], name) for name in ("error", "warning") if total[name]]
+    nothing = "nothing found" if found.status else "nothing to change"
     text = (
         f"{WORDS[found.status]}: {counted(total['guests'], 'guest')} on "
-        f"{counted(looked, 'host')}: {' and '.join(parts) or 'nothing to change'}"
+        f"{counted(looked, 'host')}: {' and '.join(parts) or nothing}"
         f"{aside(found.findings)}"
     )
     needs = total["needs"]
@@ -266,7 +267,7 @@ def _shown(found: GuestAudit, width: int) -> dict[str, t.Any]:
         "embedded": _EMBEDDED,
         "tables": list(_tables(found, width)),
         "needs": list(_needs(found.looks)),
-        "firsts": list(_firsts(found.looks)),
+        "firsts": list(_firsts(found.looks, found.unshared)),
         "compared": list(_compared(found, width)),
         "inferred": _inferred(found.looks),
         "unread": _unread(found),
@@ -280,8 +281,8 @@ _LEGEND = (
     "them, and as they would be better; = as predicted, ? unknown or inferred."
 )
 _EMBEDDED = (
-    "A server keeps the flavor as it was when it was made: make a flavor with the property, and "
-    "openstack server resize --flavor FLAVOR ID."
+    "The commands are for guests to come. A server keeps the flavor as it was when it was made: to "
+    "move it, make another flavor with the property, and openstack server resize --flavor OTHER ID."
 )
 
 
@@ -352,7 +353,7 @@ def _row(look: GuestLook) -> list[str]:
         to_text(mask(xml.pins.values())) if xml else "?",
         predicted,
         *("=" if text == predicted and text not in "?-" else text for text in others),
-        look.needs,
+        look.needs + ("?" if look.needs == "nothing" and look.unread else ""),
     ]
 
 
@@ -396,29 +397,37 @@ def _needs(looks: Sequence[GuestLook]) -> Iterator[_Needing]:
     """Sort guests by what they need, and by the rules that it is for."""
     groups: dict[t.Any, list[GuestLook]] = {}
     for look in looks:
-        groups.setdefault((look.needs, _reasons(look)), []).append(look)
+        groups.setdefault((look.needs, _titled(look)), []).append(look)
     for need in NEEDS:
-        found = [(codes, members) for (needs, codes), members in groups.items() if needs == need]
+        found = [(title, members) for (needs, title), members in groups.items() if needs == need]
         shown, others = found[:_GROUPS], found[_GROUPS:]
         if others:
             shown.append(
-                (" for other rules", [look for _codes, members in others for look in members])
+                (
+                    f"{_TITLES[need]} for other rules",
+                    [look for _title, members in others for look in members],
+                )
             )
-        for codes, members in shown:
+        for title, members in shown:
             names = compact(named(members), "guest", 8)
             commands = [line for look in members[:_SHOWN] for line in _commands(look)]
             more = len(members) - _SHOWN if commands else 0
-            yield _Needing(f"{_TITLES[need]}{codes}: {names}", commands, max(0, more))
+            yield _Needing(f"{title}: {names}", commands, max(0, more))
 
 
-def _reasons(look: GuestLook) -> str:
-    """Name the rules for which a guest needs what it needs, and those that are left to look at."""
+def _titled(look: GuestLook) -> str:
+    """Say what a guest needs, for which rules, worst first, and which are left to look at then."""
+    title = _TITLES[look.needs]
     if look.needs == "nothing":
-        return ""
-    codes = sorted({each.code for each in look.findings if each.severity is not Severity.INFO})
-    met = [code for code in codes if guests.remedy(code, look.case) == look.needs]
-    left = [code for code in codes if code not in met]
-    text = f" for {', '.join(met)}" if met else ""
+        parts = dict.fromkeys(line.partition(":")[0] for line in look.unread)
+        return f"Nothing found; not read: {', '.join(parts)}" if parts else title
+    found = codes(look.findings)
+    if look.needs == "look":
+        return f"{title} for {', '.join(found)}" if found else title
+    own = {code for code in found if guests.remedy(code, look.case) == look.needs}
+    left = [code for code in found if code in look.left and code not in own]
+    met = [code for code in found if code not in left]
+    text = f"{title} for {', '.join(met)}" if met else title
     return text + (f", then look at {', '.join(left)}" if left else "")
 
 
@@ -450,11 +459,11 @@ class _First(t.NamedTuple):
     """Pairs of a label and a text."""
 
 
-def _firsts(looks: Sequence[GuestLook]) -> Iterator[_First]:
+def _firsts(looks: Sequence[GuestLook], unshared: Sequence[str]) -> Iterator[_First]:
     groups: dict[t.Any, list[GuestLook]] = {}
     for look in looks:
         if look.options and look.case.flavor:
-            lines = tuple(line for option in look.options for line in _option(option))
+            lines = tuple(line for option in look.options for line in _option(option, unshared))
             key = look.case.flavor.name, today(look.options[0]), lines
             groups.setdefault(key, []).append(look)
     for (flavor, now, lines), members in groups.items():
@@ -467,7 +476,7 @@ def _firsts(looks: Sequence[GuestLook]) -> Iterator[_First]:
         )
 
 
-def _option(option: Option) -> Iterator[tuple[str, str]]:
+def _option(option: Option, unshared: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Tell of one policy: what comes of it, what it costs, the command, and what is to be known."""
     told = change(option)
     yield "then", told.text
@@ -475,6 +484,9 @@ def _option(option: Option) -> Iterator[tuple[str, str]]:
         yield "run", option.command
     for note in told.notes:
         yield "note", note
+    if option.then is not None and option.policy == "share" and unshared:
+        where = compact(unshared)
+        yield "note", f"guests of the flavor then fail to build on {where}: no cpu_shared_set there"
 
 
 class _Diff(t.NamedTuple):
@@ -484,8 +496,9 @@ class _Diff(t.NamedTuple):
     rows: list[list[str]]
     widths: list[int]
     notes: tuple[str, ...]
-    repeated: int
-    """Notes that stand above already."""
+    """With their numbers, which tell them apart in the whole report."""
+    repeated: str
+    """Numbers of the notes that stand above already: ``[1], [3]``."""
 
 
 class _Diffs(t.NamedTuple):
@@ -500,7 +513,7 @@ class _Diffs(t.NamedTuple):
 def _compared(found: GuestAudit, width: int) -> Iterator[_Diffs]:
     """Show where guests are not as predicted, and where the others could be better."""
     differing = [look for look in found.looks if look.differs]
-    noted: set[str] = set()
+    noted: dict[str, int] = {}
     for title, looks, sides in (
         ("Where they differ", [look for look in differing if look.drifts], _SIDES),
         (
@@ -514,12 +527,16 @@ def _compared(found: GuestAudit, width: int) -> Iterator[_Diffs]:
             groups.setdefault((look.differs, _notes(look)), []).append(look)
         shown = []
         for (lines, notes), members in itertools.islice(groups.items(), _DIFFS):
-            fresh = tuple(note for note in notes if note not in noted)
-            noted.update(notes)
+            repeated = ", ".join(f"[{noted[note]}]" for note in notes if note in noted)
+            fresh = tuple(
+                f"[{noted.setdefault(note, len(noted) + 1)}] {note}"
+                for note in notes
+                if note not in noted
+            )
             rows, widths = _side_by_side(lines, sides, width)
             hosts = compact(list(dict.fromkeys(look.case.domain.host for look in members)))
             names = f"{compact(named(members), 'guest', 8)} on {hosts}"
-            shown.append(_Diff(names, rows, widths, fresh, len(notes) - len(fresh)))
+            shown.append(_Diff(names, rows, widths, fresh, repeated))
         more = sum(len(members) for members in itertools.islice(groups.values(), _DIFFS, None))
         if shown:
             yield _Diffs(title, shown, more)

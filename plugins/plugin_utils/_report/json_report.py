@@ -82,9 +82,9 @@ def verdict(now: Audit, then: Audit | None = None) -> str:
     if now.rows:
         scope = f"{counted(total['flavors'], 'flavor')} on {scope}"
     bad = [each for each in errors(now.findings) if each.counts]
-    subjects = {each.subject.partition(" with image ")[0] for each in bad}
-    flavors = sum(subject.startswith("flavor ") for subject in subjects)
-    failing = len({name for f in bad if f.subject.startswith("host ") for name in f.names})
+    about_flavors = [each for each in bad if each.subject.startswith("flavor ")]
+    flavors = len({each.subject.partition(" with image ")[0] for each in about_flavors})
+    failing = len(_hosts_with(bad))
     parts = [
         text
         for count, text in (
@@ -108,6 +108,16 @@ def verdict(now: Audit, then: Audit | None = None) -> str:
         fresh = sum(finding.counts for finding in new_findings(now, then))
         text += f"; {counted(fresh, 'more finding')} at {then.scheduler.release}"
     return text + "."
+
+
+def _hosts_with(errors: Iterable[Finding]) -> set[str]:
+    """List the hosts that errors are about; those of a flavor's error need not be wrong."""
+    named = {
+        id(each.names): each.names
+        for each in errors
+        if not each.subject.startswith(("flavor ", "image "))
+    }
+    return {name for names in named.values() for name in names}
 
 
 def findings(found: Iterable[Finding], audit: Audit) -> list[dict[str, t.Any]]:

@@ -5,19 +5,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
 from .._model.flavor import NO_IMAGE
 from .._nova import schedule
 from .._nova.cloud import Cloud
+from .._nova.errors import NovaError
+from .._nova.guest_xml import places_of, predict
 from .._nova.releases import release as release_of
 from .rule import FlavorCase, HostCase, RestartCase
 
 if t.TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from .._model.flavor import Flavor, Image
+    from .._model.guest import Guest
+    from .._model.guest_xml import GuestXml
     from .._model.host import Host, Scheduler
+    from .._nova.outcome import Outcome
 
 
 def host_case(host: Host, names: tuple[str, ...] = ()) -> HostCase:
@@ -29,6 +35,34 @@ def host_case(host: Host, names: tuple[str, ...] = ()) -> HostCase:
     return HostCase(
         host, names or (host.name,), seen.release, seen.sets, seen.cells, seen.fault, seen
     )
+
+
+def emptied(host: HostCase) -> HostCase:
+    """Give a host as it is without any guest."""
+    if not host.host.usage and not host.host.allocated:
+        return host
+    return host_case(dataclasses.replace(host.host, usage=(), allocated={}), host.names)
+
+
+def written(
+    flavor: Flavor, image: Image, guest: Guest | None, host: HostCase, outcome: Outcome
+) -> GuestXml | None:
+    """Give the XML of a guest for which a boot came out so; None where there is none."""
+    if not outcome.boots:
+        return None
+    try:
+        return predict(
+            flavor,
+            image,
+            guest,
+            places_of(outcome.fitted),
+            host.host,
+            host.release,
+            outcome.fitted,
+            host.cells,
+        )
+    except NovaError:
+        return None
 
 
 def flavor_case(
@@ -53,6 +87,21 @@ def flavor_case(
         hosts,
         tuple(schedule.settle(asked, host.view, control) for host in hosts),
     )
+
+
+def changed(
+    case: FlavorCase, extra_specs: Mapping[str, str], hosts: tuple[HostCase, ...] | None = None
+) -> FlavorCase:
+    """Decide what becomes of a flavor with other extra specs; without ``hosts`` on the same."""
+    flavor = dataclasses.replace(
+        case.flavor, extra_specs={**case.flavor.extra_specs, **extra_specs}
+    )
+    seen = case.hosts if hosts is None else hosts
+    key = likeness(flavor, case.image), *map(id, seen)
+    known = case.tried.get(key)
+    if known is None:  # its hosts live as long as it does, and so do their ids
+        known = case.tried[key] = flavor_case(flavor, case.image, case.scheduler, seen)
+    return dataclasses.replace(known, flavor=flavor)
 
 
 def restart_case(cloud: Cloud, host: Host, *, servers_told: bool = True) -> RestartCase:

@@ -158,6 +158,7 @@ from . import (
     hc_77_isolate_counts_cores,
     hc_78_one_thread_of_each_core,
     hc_79_boot_cpu_powered_down,
+    hc_80_realtime_evidence_unread,
     wv_01_waiver_expired,
     wv_02_waiver_unused,
 )
@@ -316,6 +317,7 @@ RULES: tuple[Rule[t.Any], ...] = (
     hc_77_isolate_counts_cores.RULE,
     hc_78_one_thread_of_each_core.RULE,
     hc_79_boot_cpu_powered_down.RULE,
+    hc_80_realtime_evidence_unread.RULE,
     wv_01_waiver_expired.RULE,
     wv_02_waiver_unused.RULE,
 )

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import typing as t
 
-from ...module_utils._read.cpu_list import to_text
 from .._model.guest_xml import GuestXml
 from . import guests
 from .examples import a_domain, a_guest_case, no_smt
@@ -55,7 +54,11 @@ def _check(case: GuestCase) -> Iterator[Detail]:
     )
     if case.inferred:
         what += " (by a flavor that is read off its XML)"
-    yield _told(what, _beyond(case.predicted, xml) & _of_others(case), effect, fix)
+    beyond = _beyond(case.predicted, xml)
+    sets = case.host.sets
+    kept = sets.dedicated if sets and not sets.legacy else 0
+    floating = guests.floating_cpus(case.domain, case.host) & kept
+    yield _told(what, beyond & (_of_others(case) | floating), effect, fix)
 
 
 def _told(what: str, struck: int, effect: str, fix: str) -> Detail:
@@ -64,8 +67,8 @@ def _told(what: str, struck: int, effect: str, fix: str) -> Detail:
         return Detail(what, effect, fix)
     return Detail(
         what,
-        f"it may run on CPUs {to_text(struck)}, which other guests are pinned to, and takes "
-        "time from their vCPUs",
+        f"it may run on {guests.told_cpus(struck)}, which are for other guests that are pinned, "
+        "and takes time from their vCPUs",
         fix,
         severity=Severity.ERROR,
     )

@@ -19,13 +19,15 @@ from __future__ import annotations
 
 import typing as t
 
-from ...module_utils._read.cpu_list import to_text
+from ...module_utils._read.cpu_list import size, to_text
 from . import guests
 from .examples import a_domain, a_guest_case, no_smt
 from .rule import Detail, GuestCase, Rule, Severity
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from .._model.guest_xml import GuestXml
 
 
 def _check(case: GuestCase) -> Iterator[Detail]:
@@ -41,8 +43,8 @@ def _check(case: GuestCase) -> Iterator[Detail]:
         if case.realtime[domain.id] & struck
     ]
     yield Detail(
-        f"{seen}: CPUs {to_text(struck)} belong to realtime vCPUs of {guests.few(victims)}"
-        + _form(case),
+        f"{seen}: {guests.told_cpus(struck)} {'belongs' if size(struck) == 1 else 'belong'} to "
+        f"realtime vCPUs of {guests.few(victims)}" + _form(case),
         "threads of QEMU and realtime vCPUs hold each other up: unbounded latency where the guest "
         "was promised a bound",
         _fix(case, realtime),
@@ -84,23 +86,24 @@ def _form(case: GuestCase) -> str:
     if every & ~(xml.emulator or 0):
         return ""
     return (
-        f"; emulatorpin covers the CPUs of all vCPUs, {to_text(every)}, as Nova writes it for a "
-        "guest without realtime alone"
+        f"; emulatorpin covers the CPUs of all vCPUs, {to_text(every)}, as Nova writes it "
+        "only for guests without realtime"
     )
 
 
 def _fix(case: GuestCase, realtime: int) -> str:
-    lines = [
-        guests.change_emulator_policy(case),
-        "(or share, with a cpu_shared_set off the realtime CPUs)",
-    ]
-    predicted = case.predicted.emulator if case.predicted else None
-    if predicted and not predicted & realtime:
-        lines += [
-            f"(until then: as its flavor is, Nova writes emulatorpin {to_text(predicted)})",
-            guests.hard_reboot(case),
-        ]
-    return "\n".join(lines)
+    others = realtime & ~guests.realtime_cpus(case.domain)
+
+    def mends(xml: GuestXml) -> bool:
+        return not (xml.emulator or 0) & xml.realtime_cpus
+
+    reboot = guests.reboot_mends(case, lambda xml: mends(xml) and not (xml.emulator or 0) & others)
+    policy = guests.change_emulator_policy(case, mends)
+    return (
+        f"{reboot}\n(or, for CPUs apart from its vCPUs, by the flavor:)\n{policy}"
+        if reboot
+        else policy
+    )
 
 
 RULE = Rule(

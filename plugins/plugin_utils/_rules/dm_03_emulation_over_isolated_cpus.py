@@ -21,28 +21,33 @@ from .rule import Detail, GuestCase, Rule, Severity
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from .._model.guest_xml import GuestXml
+
 
 def _check(case: GuestCase) -> Iterator[Detail]:
     cpus, isolated = guests.emulator_cpus(case.domain), hosts.isolated(case.host)
     if size(cpus) < 2 or not cpus & isolated:
         return
     yield Detail(
-        f"its emulator threads may run on {to_text(cpus)}, of which {to_text(cpus & isolated)} "
-        "are isolated",
+        f"its emulator threads may run on {to_text(cpus)}, {_which(cpus, isolated)} isolated",
         "the kernel does not spread them over these CPUs: all of them run where the first one was "
         "put, beside one vCPU",
         _fix(case, isolated),
     )
 
 
+def _which(cpus: int, isolated: int) -> str:
+    struck = cpus & isolated
+    if struck == cpus:
+        return "all of them"
+    return f"of which {to_text(struck)} {'is' if size(struck) == 1 else 'are'}"
+
+
 def _fix(case: GuestCase, isolated: int) -> str:
-    predicted = (case.predicted.emulator or 0) if case.predicted else 0
-    if predicted and (size(predicted) == 1 or not predicted & isolated):
-        return f"{guests.hard_reboot(case)}\n(Nova writes emulatorpin {to_text(predicted)})"
-    return (
-        f"{guests.change_emulator_policy(case)}\n(one CPU of their own; or share, with a "
-        "cpu_shared_set of CPUs that are not isolated)"
-    )
+    def mends(xml: GuestXml) -> bool:
+        return size(xml.emulator or 0) == 1 or not (xml.emulator or 0) & isolated
+
+    return guests.reboot_mends(case, mends) or guests.change_emulator_policy(case, mends)
 
 
 RULE = Rule(

@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import typing as t
 
-from ...module_utils._read.cpu_list import to_text
+from ...module_utils._read.cpu_list import size, to_text
 from . import guests
 from .examples import a_domain, a_guest_case, no_smt
 from .rule import Detail, GuestCase, Rule, Severity
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from .._model.guest_xml import GuestXml
 
 
 def _check(case: GuestCase) -> Iterator[Detail]:
@@ -33,22 +35,21 @@ def _check(case: GuestCase) -> Iterator[Detail]:
     cpus = guests.emulator_cpus(case.domain)
     remote = cpus & known & ~local
     if remote and local:
+        cells = "cell" if size(xml.host_cells) == 1 else "cells"
         yield Detail(
-            f"its memory is on host cells {to_text(xml.host_cells)}, and its emulator threads may "
-            f"run on CPUs {to_text(remote)} of other cells",
+            f"its memory is on host {cells} {to_text(xml.host_cells)}, and its emulator threads "
+            f"may run on {guests.told_cpus(remote)} of other cells",
             "device emulation reads and writes the guest's memory from afar",
-            _fix(case, local),
+            _fix(case),
         )
 
 
-def _fix(case: GuestCase, local: int) -> str:
-    predicted = (case.predicted.emulator or 0) if case.predicted else 0
-    if predicted and not predicted & ~local:
-        return f"{guests.hard_reboot(case)}\n(Nova writes emulatorpin {to_text(predicted)})"
-    return (
-        f"{guests.change_emulator_policy(case)}\n(one CPU on the cell of the guest's first cell; "
-        "with share Nova always takes the whole cpu_shared_set)"
-    )
+def _fix(case: GuestCase) -> str:
+    def mends(xml: GuestXml) -> bool:
+        local = case.host.host.topology.cpus_of(xml.host_cells)
+        return not (xml.emulator or 0) & ~local
+
+    return guests.reboot_mends(case, mends) or guests.change_emulator_policy(case, mends)
 
 
 RULE = Rule(

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ...module_utils._read.cpu_list import ids, to_text
+from ...module_utils._read.cpu_list import ids
 from . import guests, host_sets
 from .examples import a_domain, a_guest_case, no_smt, topology
 from .rule import Detail, GuestCase, Rule, Severity
@@ -38,18 +38,21 @@ def _check(case: GuestCase) -> Iterator[Detail]:
     every = 0
     for cpus in gone.values():
         every |= cpus
-    rows = [f"{to_text(cpus)} of its {name}" for name, cpus in gone.items()]
-    commands = [
-        f"echo 1 > /sys/devices/system/cpu/cpu{cpu}/online" for cpu in ids(every & machine.present)
+    rows = [
+        f"{guests.told_cpus(cpus & among)} of its {name} {what}"
+        for what, among in (("offline", machine.present), ("no longer there", ~machine.present))
+        for name, cpus in gone.items()
+        if cpus & among
     ]
     if every & ~machine.present:
-        commands.append(guests.cold_migrate(case))
-    if host_sets.powers_off(case.host):
-        commands.append("(nova-compute took them offline: see HC-34 before its next restart)")
-    commands.append("(then tie the threads to them again)")
-    commands.append(guests.hard_reboot(case))
+        commands = [guests.cold_migrate(case), "(the next start here fails)"]
+    else:
+        commands = [f"echo 1 > /sys/devices/system/cpu/cpu{cpu}/online" for cpu in ids(every)]
+        if host_sets.powers_off(case.host):
+            commands.append("(nova-compute took them offline: see HC-34 before its next restart)")
+        commands += ["(then tie the threads to them again)", guests.hard_reboot(case)]
     yield Detail(
-        f"not online: CPUs {' and '.join(rows)}",
+        ", ".join(rows),
         "the threads run on other CPUs already, tied to none, and the domain may not start again",
         "\n".join(commands),
     )

@@ -39,7 +39,7 @@ def _check(case: GuestCase) -> Iterator[Detail]:
     shared = case.host.sets.shared if case.host.sets else 0
     better = f"\n[compute]\ncpu_shared_set = {to_text(shared & ~isolated)}\n" if shared else "\n"
     yield Detail(
-        f"{guests.told_threads(found)}: of these CPUs {to_text(struck)} are isolated",
+        f"{guests.told_threads(found)}: isolated of them: {guests.told_cpus(struck)}",
         "the kernel does not spread these vCPUs: they pile up on the CPU where they were put",
         f"keep isolated CPUs out of the shared set:{better}(then, for each guest that floats)\n"
         + guests.hard_reboot(case),

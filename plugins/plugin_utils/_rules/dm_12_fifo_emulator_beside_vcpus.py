@@ -27,6 +27,8 @@ FIFO = Scheduling("fifo", 1)
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from .._model.guest_xml import GuestXml
+
 
 def _check(case: GuestCase) -> Iterator[Detail]:
     xml = guests.running_xml(case.domain)
@@ -47,10 +49,24 @@ def _check(case: GuestCase) -> Iterator[Detail]:
             f"have the CPUs of the emulator threads too: {guests.few(rows)}",
             "threads of a live migration, of VNC and of disk workers inherit FIFO and starve these "
             "vCPUs; with sched_rt_runtime_us -1 without end",
-            "give the emulator threads a CPU of their own before they get FIFO:\n"
-            f"{guests.change_emulator_policy(case)}\n"
-            "(or take emulatorsched out: virsh edit, then a restart)",
+            _fix(case),
         )
+
+
+def _fix(case: GuestCase) -> str:
+    """Take the policy out first, which Nova never writes; then move the threads off the vCPUs."""
+
+    def apart(xml: GuestXml) -> bool:
+        return not any(cpus & (xml.emulator or 0) for cpus in xml.vcpu_pins.values())
+
+    return (
+        f"{guests.hard_reboot(case)}\n(Nova writes no emulatorsched; before they get FIFO again, "
+        f"give the emulator threads CPUs apart from vCPUs:)\n"
+        f"{guests.change_emulator_policy(case, apart)}"
+        if case.domain.nova
+        else f"{guests.change_emulator_policy(case, apart)}\n(or take emulatorsched out: virsh "
+        "edit, then a restart)"
+    )
 
 
 def _ordinary(domain: Domain) -> int:

@@ -7,6 +7,9 @@ The range of a guest without NUMA topology is written when its domain is defined
 ``cpu_shared_set`` reaches no guest that runs, and before 30.0.0 a live migration brings the range
 of the old host along.
 
+A domain that Nova does not manage may float where it likes, but not over CPUs that guests are
+pinned to or that are kept for such: that is an error.
+
 Source: ``nova/virt/libvirt/driver.py``, ``_get_guest_config``; ``nova/virt/libvirt/migration.py``,
 ``get_updated_guest_xml``; Launchpad bug 1869804.
 """
@@ -26,7 +29,10 @@ if t.TYPE_CHECKING:
 
 def _check(case: GuestCase) -> Iterator[Detail]:
     xml, sets = guests.running_xml(case.domain), case.host.sets
-    if xml is None or sets is None or case.domain.nova is None:
+    if xml is None or sets is None:
+        return
+    if case.domain.nova is None:
+        yield from _beside_nova(case)
         return
     if guests.has_numa(xml) or guests.has_numa(case.predicted) or _numa_flavor(case):
         return
@@ -66,6 +72,31 @@ def _check(case: GuestCase) -> Iterator[Detail]:
         "sets before Nova 30)",
         severity=Severity.ERROR,
     )
+
+
+def _beside_nova(case: GuestCase) -> Iterator[Detail]:
+    """Look at a domain that Nova does not manage: it may float where no guest is pinned."""
+    floating, sets = guests.floating_cpus(case.domain, case.host), case.host.sets
+    taken = {
+        guests.title(other): cpus
+        for other in case.others
+        if (cpus := floating & (case.pinned[other.id] | case.realtime[other.id]))
+    }
+    rows = [f"{to_text(cpus)} ({name})" for name, cpus in taken.items()]
+    dedicated = floating & sets.dedicated if sets and not sets.legacy else 0
+    for cpus in taken.values():
+        dedicated &= ~cpus
+    if dedicated:
+        rows.append(f"{to_text(dedicated)} (cpu_dedicated_set)")
+    if rows:
+        yield Detail(
+            f"its vCPUs float over {guests.told_cpus(floating)}, and pinned guests have of these: "
+            + guests.few(rows, 4),
+            "it takes time from pinned guests, realtime vCPUs among them, now or as soon as Nova "
+            "puts one there",
+            guests.move_vcpus(case),
+            severity=Severity.ERROR,
+        )
 
 
 def _numa_flavor(case: GuestCase) -> bool:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ...module_utils._read.cpu_list import to_text
+from ...module_utils._read.cpu_list import size, to_text
 from .._model.guest_xml import Scheduling
 from . import guests
 from .examples import a_domain, a_guest_case, no_smt
@@ -37,8 +37,7 @@ def _check(case: GuestCase) -> Iterator[Detail]:
         else f" (a live migration by Nova {case.host.release.name} leaves such domains)"
     )
     yield Detail(
-        f"under FIFO are {_named(xml.realtime)}, and {source} makes realtime "
-        f"{_named(wanted)}{cause}",
+        f"under FIFO: {_named(xml.realtime)}; {source} makes realtime {_named(wanted)}{cause}",
         "vCPUs that count on a bound have none, or ordinary ones keep emulator threads waiting",
         f"{guests.hard_reboot(case)}\n(a change of the flavor since then reaches the guest only "
         "with a resize to another flavor)",
@@ -46,7 +45,7 @@ def _check(case: GuestCase) -> Iterator[Detail]:
 
 
 def _named(vcpus: int) -> str:
-    return f"vCPUs {to_text(vcpus)}" if vcpus else "no vCPUs"
+    return f"{'vCPU' if size(vcpus) == 1 else 'vCPUs'} {to_text(vcpus)}" if vcpus else "no vCPUs"
 
 
 RULE = Rule(

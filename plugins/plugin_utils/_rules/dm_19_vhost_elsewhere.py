@@ -27,17 +27,20 @@ def _check(case: GuestCase) -> Iterator[Detail]:
     live, realtime = case.domain.live, 0
     for cpus in case.realtime.values():
         realtime |= cpus
-    allowed = (live.emulator or 0) if live else 0
+    pinned = (live.emulator or 0) if live else 0
+    # A worker that is where Nova would have it is not what is wrong.
+    meant = (case.predicted.emulator or 0) if case.predicted else 0
+    allowed = pinned | meant if pinned else 0
     seen = guests.threads(case.domain, "vhost")
     struck = [thread for thread in seen if thread.cpus & realtime]
     astray = [thread for thread in seen if allowed and thread.cpus & ~allowed]
     found = list(dict.fromkeys((*struck, *astray)))
     if not found:
         return
-    wanted = allowed & ~realtime
+    wanted = pinned & ~realtime
     parts = [guests.told_threads(found)]
-    if allowed:
-        parts.append(f"emulatorpin is {to_text(allowed)}")
+    if pinned:
+        parts.append(f"emulatorpin is {to_text(pinned)}")
     if struck:
         cpus = 0
         for thread in struck:
@@ -48,7 +51,9 @@ def _check(case: GuestCase) -> Iterator[Detail]:
         "; ".join(parts),
         "the guest's packets are carried on CPUs that are meant for others"
         + (", realtime vCPUs among them" if struck else ""),
-        "\n".join((*commands[:8], "(or, for the whole guest)", guests.hard_reboot(case))),
+        "\n".join((*commands[:8], "(or, for the whole guest)", guests.hard_reboot(case)))
+        if commands and not guests.edited(case)
+        else guests.reboot_alone(case),
     )
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import typing as t
 
-from ...module_utils._read.cpu_list import to_text
 from . import guests
 from .examples import a_domain, a_guest_case, no_smt
 from .rule import Detail, GuestCase, Rule, Severity
@@ -26,13 +25,20 @@ def _check(case: GuestCase) -> Iterator[Detail]:
     domain = case.domain
     if domain.nova is not None or domain.xml is None:
         return
-    cpus = guests.all_cpus(domain.xml)
-    where = f"CPUs {to_text(cpus)}" if cpus else "any CPU of the host"
+    xml, sets = domain.xml, case.host.sets
+    own = case.pinned[domain.id] | guests.floating_cpus(domain, case.host)
+    emulator = xml.emulator if xml.emulator is not None else xml.cpuset
+    threads = guests.told_cpus(emulator) if emulator else "any CPU of the host"
+    vcpus = "its vCPU runs" if xml.vcpus == 1 else f"its {xml.vcpus} vCPUs run"
+    dedicated = own & sets.dedicated if sets and not sets.legacy else 0
     yield Detail(
-        f"domain {domain.name} has no metadata of Nova; its {domain.xml.vcpus} vCPUs run "
-        f"on {where}",
+        f"domain {domain.name} has no metadata of Nova; {vcpus} on {guests.told_cpus(own)}, its "
+        f"emulator threads on {threads}",
         "Nova gives these CPUs to others as if they were free",
-        "nothing, if it is meant: keep its CPUs out of cpu_shared_set and cpu_dedicated_set",
+        f"{guests.move_vcpus(case)}\n({guests.told_cpus(dedicated)} of cpu_dedicated_set: Nova "
+        "pins its guests there)"
+        if dedicated
+        else "nothing, if it is meant: keep its CPUs out of cpu_shared_set and cpu_dedicated_set",
     )
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ...module_utils._read.cpu_list import size, to_text
+from ...module_utils._read.cpu_list import size
 from .._model.domain import Domain
 from . import guests
 from .examples import a_domain, a_guest_case, no_smt
@@ -24,6 +24,8 @@ MOST_GUESTS = 2
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from .._model.guest_xml import GuestXml
 
 
 def _check(case: GuestCase) -> Iterator[Detail]:
@@ -37,12 +39,17 @@ def _check(case: GuestCase) -> Iterator[Detail]:
         return
     names = [guests.title(domain) for domain in sharing]
     yield Detail(
-        f"{len(sharing)} realtime guests have their emulator threads on the {size(shared)} CPUs "
-        f"{to_text(shared)}: {guests.few(names)}",
+        f"{len(sharing)} realtime guests have their emulator threads on "
+        f"{guests.told_cpus(shared)}: {guests.few(names)}",
         "their emulator threads queue, and realtime vCPUs wait for them",
         "enlarge cpu_shared_set by CPUs that are not isolated, or give these guests a CPU of "
-        f"their own:\n{guests.change_emulator_policy(case)}",
+        f"their own:\n{guests.change_emulator_policy(case, _alone)}",
     )
+
+
+def _alone(xml: GuestXml) -> bool:
+    emulator = xml.emulator or 0
+    return size(emulator) == 1 and not any(cpus & emulator for cpus in xml.vcpu_pins.values())
 
 
 def _shares(domain: Domain, shared: int) -> bool:

@@ -14,11 +14,14 @@ from __future__ import annotations
 import typing as t
 
 from . import flavors
+from .cases import changed
 from .examples import a_flavor
 from .rule import Detail, FlavorCase, Rule, Severity
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from .._model.guest import Guest
 
 
 def _check(case: FlavorCase) -> Iterator[Detail]:
@@ -26,8 +29,24 @@ def _check(case: FlavorCase) -> Iterator[Detail]:
         yield Detail(
             f"realtime over {len(case.guest.cells)} guest cells",
             "emulator threads are remote from part of the guest",
-            flavors.set_command(case, {"hw:numa_nodes": "1"}),
+            _fix(case, _needed(case.guest)),
         )
+
+
+def _needed(guest: Guest) -> int:
+    """Count the dedicated CPUs of a guest, with the one for its emulator threads."""
+    pinned = sum(cell.pinned_count for cell in guest.cells)
+    return pinned + (guest.emulator_threads_policy == "isolate")
+
+
+def _fix(case: FlavorCase, needed: int) -> str:
+    """Propose one cell; where it boots on no host so, say what it takes."""
+    specs = {"hw:numa_nodes": "1"}
+    command = flavors.set_command(case, specs)
+    boots_now = any(outcome.boots for outcome in case.outcomes)
+    if boots_now and not any(outcome.boots for outcome in changed(case, specs).outcomes):
+        return f"{command}  # boots on no host until one has a cell with {needed} CPUs for it"
+    return command
 
 
 RULE = Rule(

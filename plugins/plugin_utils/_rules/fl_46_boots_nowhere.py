@@ -13,12 +13,17 @@ from __future__ import annotations
 
 import typing as t
 
-from . import flavors
+from . import flavors, hosts
+from .cases import changed
 from .examples import a_flavor, new_style
+from .policies import KEY
 from .rule import Detail, FlavorCase, Rule, Severity
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
+
+NO_SHARED_SET = "RealtimeMaskNotFoundOrInvalid"
+"""What the driver raises for a realtime guest with policy share on a host without shared set."""
 
 
 def _check(case: FlavorCase) -> Iterator[Detail]:
@@ -39,7 +44,9 @@ def _check(case: FlavorCase) -> Iterator[Detail]:
 
 
 def _told_elsewhere(case: FlavorCase, reasons: dict[str, str]) -> bool:
-    """Say whether FL-20, FL-21 or FL-41 names the cause."""
+    """Say whether FL-20, FL-21, FL-41 or HC-16 names the cause."""
+    if any(outcome.error == NO_SHARED_SET for outcome in case.outcomes):
+        return True
     if flavors.isolates(case) and _smt_only(case):
         return True
     cells = case.guest.cells if case.guest else ()
@@ -65,15 +72,35 @@ def _fix(case: FlavorCase) -> str:
     needed = sum(cell.pinned_count for cell in case.guest.cells) if case.guest else 0
     if needed and not any(host.sets and host.sets.dedicated for host in case.hosts):
         return "[compute] cpu_dedicated_set on hosts for it"
+    if flavors.realtime(case):
+        return _for_realtime(case)
     for host in case.hosts:
         rooms = sorted((cell.dedicated_count for cell in host.cells or ()), reverse=True)
         for nodes in range(2, len(rooms) + 1):
-            divides = case.flavor.vcpus % nodes == 0 and case.flavor.memory_mb % nodes == 0
-            if divides and 0 < needed <= nodes * rooms[nodes - 1]:
-                return flavors.set_command(case, {"hw:numa_nodes": str(nodes)})
+            specs = {"hw:numa_nodes": str(nodes)}
+            enough = 0 < needed <= nodes * rooms[nodes - 1]
+            if enough and any(then.boots for then in changed(case, specs).outcomes):
+                return flavors.set_command(case, specs)
     if any("require" in outcome.reason for outcome in case.outcomes):
         return flavors.set_command(case, {"hw:cpu_thread_policy": "prefer"})
     return "a host class that can take it, or a smaller flavor"
+
+
+def _for_realtime(case: FlavorCase) -> str:
+    """Keep a realtime guest in one cell (FL-12): with share in place of isolate, if that fits."""
+    largest = max((cell.pinned_count for cell in case.guest.cells), default=0) if case.guest else 0
+    if case.guest and case.guest.emulator_threads_policy == "isolate":
+        largest += 1
+        then = changed(case, {KEY: "share"}).outcomes
+        tried = [*zip(case.hosts, then, strict=True)]
+        booting = [name for host, each in tried if each.boots for name in host.names]
+        unset = [name for host, each in tried if each.error == NO_SHARED_SET for name in host.names]
+        command = flavors.set_command(case, {KEY: "share"})
+        if booting:
+            return f"{command}  # boots on {hosts.few(booting)}"
+        if unset:
+            return f"{command}  # needs [compute] cpu_shared_set on {hosts.few(unset)}"
+    return f"hosts with {largest} dedicated CPUs in one cell, or a smaller flavor"
 
 
 RULE = Rule(

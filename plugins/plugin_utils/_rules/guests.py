@@ -10,7 +10,7 @@ import functools
 import shlex
 import typing as t
 
-from ...module_utils._read.cpu_list import ids, to_text
+from ...module_utils._read.cpu_list import ids, mask, size, to_text
 from ...module_utils._read.errors import InputError, quoted
 from .._model import inference
 from .._model.flavor import NO_IMAGE, Flavor, Image
@@ -20,11 +20,12 @@ from .._nova.errors import NovaError
 from .._nova.releases import release as release_of
 from . import hosts
 from .cases import host_case
+from .policies import KEY, Trials
 from .rule import GuestCase, HostGuestsCase
 from .servers import MOVING
 
 if t.TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from .._model.domain import Domain, Thread
     from .._model.guest import Guest
@@ -32,6 +33,7 @@ if t.TYPE_CHECKING:
     from .._model.host import Fleet
     from .._model.server import Server
     from .._nova.releases import Release
+    from .policies import Trial
     from .rule import HostCase
 
 Remedy = t.Literal["reboot", "migrate", "nothing", "look"]
@@ -66,6 +68,8 @@ def remedy(code: str, case: GuestCase | None = None) -> Remedy:
     if code == "DM-20" and predicted and predicted.emulator:
         return "reboot"
     live = case.domain.live if case else None
+    if code == "DM-08" and case and absent_cpus(case):
+        return "migrate"
     if code == "DM-16" and predicted and live and predicted.cpuset == live.cpuset:
         return "migrate"
     return _REMEDIES.get(code, "look")
@@ -85,9 +89,16 @@ def guest_cases(fleet: Fleet, domains: Iterable[Domain]) -> Iterator[GuestCase]:
     that is not known.
     """
     servers = {server.id: server for server in fleet.servers}
+    trials = Trials(fleet.scheduler)
     for case in host_guests_cases(fleet, domains):
+        recorded = {
+            server.id: mask(cpu for place in places for cpu in place.pins.values())
+            for server in case.servers
+            if server.status not in MOVING and (places := server.places)
+        }
         for domain in case.domains:
-            yield _case(domain, case, servers.get(domain.id))
+            made = _case(domain, case, servers.get(domain.id))
+            yield dataclasses.replace(made, recorded=recorded, trials=trials)
 
 
 def host_guests_cases(fleet: Fleet, domains: Iterable[Domain]) -> Iterator[HostGuestsCase]:
@@ -456,6 +467,51 @@ def all_cpus(xml: GuestXml) -> int:
     return found
 
 
+def floating_cpus(domain: Domain, host: HostCase) -> int:
+    """List the host CPUs that vCPUs of a domain float over (bitmask): all that are online for one
+    without a set."""
+    xml = domain.xml
+    if xml is None:
+        return 0
+    pins, found = tied(domain, host), 0
+    for vcpu in range(xml.vcpus):
+        if vcpu not in pins:
+            found |= xml.vcpu_pins.get(vcpu) or xml.cpuset or host.host.topology.online
+    return found
+
+
+def kept_cpus(case: GuestCase) -> int:
+    """List the host CPUs that are not for vCPUs that float (bitmask): those that other guests are
+    pinned to, and the dedicated set."""
+    sets, found = case.host.sets, 0
+    for other in case.others:
+        found |= case.pinned[other.id] | case.realtime[other.id] | reserved_cpus(other)
+    return found | (sets.dedicated if sets and not sets.legacy else 0)
+
+
+def free_cpus(case: GuestCase) -> int:
+    """List the host CPUs that a domain beside Nova can have (bitmask): those in no set of the host,
+    else the shared ones, that no other guest is pinned to."""
+    sets, host = case.host.sets, case.host.host
+    left = host.topology.online & ~kept_cpus(case) & ~host.data_path_cpus
+    balanced = left & ~hosts.isolated(case.host)
+    return balanced & ~(sets.shared if sets else 0) or balanced or left
+
+
+def absent_cpus(case: GuestCase) -> int:
+    """List the host CPUs that vCPUs or emulator threads are tied to and that the host does not have
+    (bitmask)."""
+    emulator = (case.domain.xml.emulator or 0) if case.domain.xml else 0
+    tied_to = case.pinned[case.domain.id] | emulator
+    return tied_to & ~case.host.host.topology.present
+
+
+def edited(case: GuestCase) -> bool:
+    """Say whether Nova would write other CPUs for the emulator threads of a running guest."""
+    predicted, live = case.predicted, case.domain.live
+    return bool(predicted and live and predicted.emulator != live.emulator)
+
+
 def everyone(case: GuestCase) -> tuple[Domain, ...]:
     """List all domains of the host, the case's own first."""
     return (case.domain, *case.others)
@@ -542,6 +598,15 @@ def few(rows: list[str], most: int = 3) -> str:
     return ", ".join(rows[:most]) + more
 
 
+def told_cpus(cpus: int) -> str:
+    """Name host CPUs.
+
+    >>> told_cpus(0b10000), told_cpus(0b110000)
+    ('CPU 4', 'CPUs 4-5')
+    """
+    return f"{'CPU' if size(cpus) == 1 else 'CPUs'} {to_text(cpus)}"
+
+
 def title(domain: Domain) -> str:
     """Name a domain by libvirt's name and, where known, by that of its server."""
     return f"{domain.name} ({domain.nova.name})" if domain.nova else domain.name
@@ -559,13 +624,49 @@ def cold_migrate(case: GuestCase) -> str:
     """Give the commands that let Nova choose CPUs anew; what to do instead where it does not manage
     the domain."""
     if case.domain.nova is None:
-        return f"virsh vcpupin {shlex.quote(case.domain.name)} VCPU CPU --live --config"
+        return move_vcpus(case)
     own = shlex.quote(case.domain.id)
     return f"openstack server migrate --wait {own}\nopenstack server migration confirm {own}"
 
 
-def change_emulator_policy(case: GuestCase, policy: str = "isolate") -> str:
-    """Give the commands that change the policy for a guest's emulator threads.
+_MOST_COMMANDS = 8
+"""vCPUs that are moved one by one; of more, one command stands for all."""
+
+
+def move_vcpus(case: GuestCase) -> str:
+    """Give the commands that put the vCPUs of a domain beside Nova on CPUs that are free."""
+    free, xml = free_cpus(case), case.domain.xml
+    if not free or xml is None:
+        return _NO_ROOM
+    name, vcpus = shlex.quote(case.domain.name), [str(vcpu) for vcpu in range(xml.vcpus)]
+    where = "--live --config" if case.domain.running else "--config"
+    shown = vcpus if len(vcpus) <= _MOST_COMMANDS else ["VCPU"]
+    commands = [f"virsh vcpupin {name} {vcpu} {to_text(free)} {where}" for vcpu in shown]
+    if shown is not vcpus:
+        commands.append(f"(for each VCPU of 0-{xml.vcpus - 1})")
+    return "\n".join(commands)
+
+
+_NO_ROOM = "(every CPU of the host is kept for pinned guests: run this domain on another host)"
+
+
+def reboot_mends(case: GuestCase, mends: Callable[[GuestXml], bool]) -> str:
+    """Give the hard reboot where Nova then writes a set of emulator threads that ``mends`` what is
+    found; else ""."""
+    predicted = case.predicted
+    if predicted is None or not predicted.emulator or not mends(predicted):
+        return ""
+    return f"{hard_reboot(case)}\n(Nova writes emulatorpin {to_text(predicted.emulator)})"
+
+
+def reboot_alone(case: GuestCase) -> str:
+    """Give the hard reboot as the fix where it is the set itself that Nova would write anew."""
+    return reboot_mends(case, bool) or hard_reboot(case)
+
+
+def change_emulator_policy(case: GuestCase, mends: Callable[[GuestXml], bool]) -> str:
+    """Give the commands that change the policy for a guest's emulator threads to one that its host
+    accepts and that ``mends`` what is found, and say what is wrong with the others.
 
     A server keeps its flavor as it was when it got it, and a resize to the same flavor is refused:
     it needs another one.
@@ -573,13 +674,30 @@ def change_emulator_policy(case: GuestCase, policy: str = "isolate") -> str:
     Source: ``nova/compute/api.py``, ``resize``.
     """
     if case.domain.nova is None:
-        return f"virsh emulatorpin {shlex.quote(case.domain.name)} CPUS --live --config"
-    name = shlex.quote(case.flavor.name) if case.flavor and case.flavor.name else "FLAVOR"
-    own = shlex.quote(case.domain.id)
-    return (
-        f"openstack flavor set {name} --property hw:emulator_threads_policy={policy}\n"
-        "(for guests to come; this one keeps its flavor as it was, and goes to another one with "
-        "this property)\n"
-        f"openstack server resize --wait --flavor OTHER_FLAVOR {own}\n"
-        f"openstack server resize confirm {own}"
-    )
+        free, name = free_cpus(case), shlex.quote(case.domain.name)
+        return f"virsh emulatorpin {name} {to_text(free)} --live --config" if free else _NO_ROOM
+    flavor, image = case.flavor, case.image or NO_IMAGE
+    tried = case.trials.of(flavor, image, case.host) if case.trials and flavor else ()
+    good = [each.policy for each in tried if each.xml and mends(each.xml)]
+    name = shlex.quote(flavor.name) if flavor and flavor.name else "FLAVOR"
+    own, lines = shlex.quote(case.domain.id), []
+    if good:
+        others = f"or {' or '.join(good[1:])}; " if good[1:] else ""
+        lines = [
+            f"openstack flavor set {name} --property {KEY}={good[0]}",
+            f"({others}for guests to come; this one keeps its flavor as it was, and goes to "
+            "another one with this property)",
+            f"openstack server resize --wait --flavor OTHER_FLAVOR {own}",
+            f"openstack server resize confirm {own}",
+        ]
+    lines += [
+        f"({each.policy} does not help on hosts like this one: {_unhelpful(each)})"
+        for each in tried
+        if each.policy not in good
+    ]
+    return "\n".join(lines) or "(a flavor with another policy for emulator threads)"
+
+
+def _unhelpful(trial: Trial) -> str:
+    cpus = (trial.xml.emulator or 0) if trial.xml else 0
+    return trial.refusal or f"an empty one gives emulatorpin {to_text(cpus)}"

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import typing as t
 
-from . import flavors, host_sets, hosts
+from . import flavors, host_sets, hosts, shared_cpus
 from .examples import a_flavor, a_fleet, a_host, new_style
 from .rule import Detail, FlavorCase, FleetCase, HostCase, Rule, Severity
 
@@ -47,20 +47,10 @@ def _detail(case: HostCase, share: tuple[FlavorCase, ...]) -> Detail:
         f"{case.host.name} has no cpu_shared_set and takes {hosts.named(share)} with emulator "
         "policy share",
         effect,
-        _fix(case),
+        shared_cpus.fix(case, share),
         case.host.config.where("cpu_shared_set"),
         hosts=(case.host.name,),
     )
-
-
-def _fix(case: HostCase) -> str:
-    """Propose CPUs that no option lists; else a core of each cell that nobody is pinned to."""
-    machine = case.host.topology
-    pinnable = hosts.pinnable(case)
-    spare = host_sets.first_cores(machine, machine.online & ~pinnable & ~case.host.data_path_cpus)
-    if spare:
-        return host_sets.snippet(cpu_shared_set=spare)
-    return host_sets.split(case, pinnable)
 
 
 RULE = Rule(

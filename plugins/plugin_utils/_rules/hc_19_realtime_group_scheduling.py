@@ -29,17 +29,21 @@ if t.TYPE_CHECKING:
 def _check(case: FleetCase) -> Iterator[Detail]:
     for host, guests in hosts.for_realtime(case):
         kernel, groups, libvirt = host.host.kernel, host.host.cgroups, host.host.libvirt
-        if kernel is None or groups is None or libvirt is None:
+        if kernel is None or groups is None:
             continue
-        places = libvirt.controllers is None or "cpu" in libvirt.controllers
+        told = libvirt is not None
+        places = libvirt is None or libvirt.controllers is None or "cpu" in libvirt.controllers
         if kernel.rt_group_sched and groups.cpu_controller and places:
             yield Detail(
                 f"{host.host.name}: kernel with CONFIG_RT_GROUP_SCHED, and libvirt puts guests "
-                "into groups of the cgroup controller cpu",
-                f'{hosts.named(guests) if guests else "realtime guests"}: no start, "Cannot set '
-                'scheduler parameters: Operation not permitted"',
+                "into groups of the cgroup controller cpu"
+                + ("" if told else ", if it does as by default (its settings were not read)"),
+                f"{hosts.named(guests) if guests else 'realtime guests'}: "
+                f'{"no start" if told else "may not start"}, "Cannot set scheduler parameters: '
+                'Operation not permitted"',
                 _fix(host),
                 "/etc/libvirt/qemu.conf",
+                None if told else Severity.WARNING,
                 hosts=(host.host.name,),
             )
 

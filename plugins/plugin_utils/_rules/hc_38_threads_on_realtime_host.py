@@ -32,13 +32,28 @@ def _check(case: HostCase) -> Iterator[Detail]:
             f"{len(double)} of {len(cores)} cores with realtime CPUs have more than one thread for "
             "guests",
             "a vCPU is delayed by what runs on its sibling; emulator threads may be that",
-            f"{_first_threads(case)}\nand then nosmt on the kernel's command line",
+            _fix(case),
             "/sys/devices/system/cpu/smt/control",
         )
 
 
-def _first_threads(case: HostCase) -> str:
-    """Write the CPU sets with the first thread of each of their cores, dedicated before shared."""
+def _fix(case: HostCase) -> str:
+    """Say in which order threads are given up: guests may be pinned to those that go."""
+    first, dedicated = _first_threads(case)
+    now, then = size(case.sets.dedicated if case.sets else 0), size(dedicated)
+    halved = f", and PCPU falls from {now} to {then}" if now != then else ""
+    return (
+        f"{first}\nand then nosmt on the kernel's command line\n"
+        f"(drain the host first, and hold this against what is left with restart_check: guests "
+        f"stay pinned to the threads that go{halved})"
+    )
+
+
+def _first_threads(case: HostCase) -> tuple[str, int]:
+    """Write the CPU sets with the first thread of each of their cores, dedicated before shared.
+
+    Gives the dedicated ones (bitmask) too.
+    """
     cores, taken, found = case.host.topology.cores, 0, {}
     for name, _value in reversed(hosts.read_options(case)):
         listed = hosts.listed(case, name)
@@ -47,8 +62,9 @@ def _first_threads(case: HostCase) -> str:
         if first:
             found[name] = first
     if "vcpu_pin_set" in found:
-        return f"[DEFAULT]\nvcpu_pin_set = {to_text(found['vcpu_pin_set'])}"
-    return host_sets.snippet(**dict(reversed(found.items())))
+        return f"[DEFAULT]\nvcpu_pin_set = {to_text(found['vcpu_pin_set'])}", 0
+    text = host_sets.snippet(**dict(reversed(found.items())))
+    return text, found.get("cpu_dedicated_set", 0)
 
 
 RULE = Rule(

@@ -15,7 +15,7 @@ import dataclasses
 import typing as t
 
 from .._model.host import Scheduler
-from . import flavors, hosts
+from . import flavors, host_sets, hosts
 from .cases import flavor_case
 from .examples import a_flavor, a_fleet, a_host, new_style
 from .rule import Detail, FleetCase, Rule, Severity
@@ -55,7 +55,7 @@ def _lost(case: FleetCase, old: list[HostCase]) -> Iterator[Detail]:
     )
     lost = hosts.pinned_here(dataclasses.replace(case, flavors=stranded))
     if lost:
-        waiting = tuple(flavor for flavor in stranded if any(o.boots for o in flavor.outcomes))
+        waiting = tuple(flavor for flavor in stranded if any(map(host_sets.lands, flavor.outcomes)))
         yield Detail(
             f"disable_fallback_pcpu_query is on, and hosts such as {min(lost)} have no PCPU",
             f"no pinned guest lands on them; boot nowhere, though they fit: {hosts.named(waiting)}",

@@ -4,7 +4,8 @@
 """Host with dedicated CPUs alone.
 
 It reports no VCPU, so floating guests do not land. Emulator policy share finds no shared CPUs here:
-it leaves the emulator threads of a pinned guest on the guest's own.
+it leaves the emulator threads of a pinned guest on the guest's own, and from 22.0.0 on no realtime
+guest with it starts. Flavors that have it are HC-16's.
 
 Source: ``nova/virt/libvirt/driver.py``, ``_get_vcpu_available``, ``_get_guest_numa_config``.
 """
@@ -14,12 +15,16 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils._read.cpu_list import size
-from . import hosts
+from . import hosts, shared_cpus
+from .cases import changed, likeness
 from .examples import a_flavor, a_fleet, a_host, new_style
+from .policies import KEY
 from .rule import Detail, FleetCase, Rule, Severity
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from .rule import FlavorCase, HostCase
 
 
 def _check(case: FleetCase) -> Iterator[Detail]:
@@ -32,8 +37,7 @@ def _check(case: FleetCase) -> Iterator[Detail]:
         yield Detail(
             f"{name} has no shared CPUs: VCPU 0, PCPU {count}",
             "floating guests cannot land here",
-            "none is needed on a host for pinned guests; else move a core of each cell from "
-            "cpu_dedicated_set to cpu_shared_set",
+            "none is needed on a host for pinned guests",
             where,
             Severity.INFO,
             (name,),
@@ -41,18 +45,34 @@ def _check(case: FleetCase) -> Iterator[Detail]:
         beside = tuple(
             flavor
             for flavor in landing.get(name, ())
-            if flavor.guest and flavor.guest.emulator_threads_policy != "isolate"
+            if flavor.guest and flavor.guest.emulator_threads_policy is None
         )
         if beside:
             yield Detail(
                 f"{name} has no shared CPUs for emulator threads, and takes {hosts.named(beside)}",
-                "hw:emulator_threads_policy=share cannot be met: with or without it, emulator "
-                "threads run on the guests' own pinned CPUs",
-                "move a core of each cell from cpu_dedicated_set to cpu_shared_set, or set "
-                "hw:emulator_threads_policy=isolate",
+                f"emulator threads run on the guests' own pinned CPUs; {_share(host)}",
+                _fix(host, beside),
                 where,
                 hosts=(name,),
             )
+
+
+def _share(host: HostCase) -> str:
+    if host.release.literal_realtime_mask:
+        return "with hw:emulator_threads_policy=share no realtime guest starts, others stay there"
+    return "hw:emulator_threads_policy=share changes nothing"
+
+
+def _fix(host: HostCase, beside: tuple[FlavorCase, ...]) -> str:
+    """Propose a shared set, and isolate for the flavors that fit with it."""
+    alike = tuple({likeness(each.flavor, each.image): each for each in beside}.values())
+    fitting = tuple(
+        each for each in alike if changed(each, {KEY: "isolate"}, (host,)).outcomes[0].boots
+    )
+    told = shared_cpus.fix(host, alike)
+    if fitting:
+        told += f"\nor {KEY}=isolate for {hosts.named(fitting)}: a PCPU more each"
+    return told
 
 
 RULE = Rule(

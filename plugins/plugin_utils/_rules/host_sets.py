@@ -13,6 +13,7 @@ if t.TYPE_CHECKING:
     from collections.abc import Iterator
 
     from .._model.topology import Topology
+    from .._nova.outcome import Outcome
     from .rule import FlavorCase, FleetCase, HostCase
 
 
@@ -102,9 +103,14 @@ def sets_governor(case: HostCase) -> bool:
 
 
 def served(case: FleetCase) -> Iterator[tuple[HostCase, tuple[FlavorCase, ...]]]:
-    """List each host with the flavors that boot on it."""
+    """List each host with the flavors that land on it."""
     for index, host in enumerate(case.hosts):
-        yield host, tuple(flavor for flavor in case.flavors if flavor.outcomes[index].boots)
+        yield host, tuple(flavor for flavor in case.flavors if lands(flavor.outcomes[index]))
+
+
+def lands(outcome: Outcome) -> bool:
+    """Say whether a guest gets as far as the host: it boots there, or the driver refuses it."""
+    return outcome.boots or outcome.stage == "driver"
 
 
 def failing(case: FleetCase, error: str) -> Iterator[tuple[HostCase, tuple[FlavorCase, ...]]]:

@@ -11,7 +11,7 @@ from ...module_utils._read.cpu_list import CpuListError, parse_nova
 from . import flavors, host_sets
 
 if t.TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from .._model.host import Host
     from .rule import FlavorCase, FleetCase, HostCase
@@ -82,7 +82,7 @@ def realtime_cpus(case: HostCase) -> int:
 
 
 def for_realtime(case: FleetCase) -> Iterator[tuple[HostCase, tuple[FlavorCase, ...]]]:
-    """List the realtime hosts and those where realtime flavors boot, each with these flavors."""
+    """List the realtime hosts and those where realtime flavors land, each with these flavors."""
     for host, landing in host_sets.served(case):
         found = tuple(filter(flavors.realtime, landing))
         if found or realtime(host):
@@ -110,20 +110,29 @@ def without_tick(host: Host) -> int | None:
 
 
 def pinned_here(case: FleetCase) -> dict[str, tuple[FlavorCase, ...]]:
-    """Map the name of each host to the flavors that are pinned by themselves and boot on it."""
+    """Map the name of each host to the flavors that are pinned by themselves and land on it."""
     found: dict[str, tuple[FlavorCase, ...]] = {}
     for flavor in filter(flavors.pinned, case.flavors):
         if flavor.image.name:
             continue
         for host, outcome in zip(flavor.hosts, flavor.outcomes, strict=True):
-            if outcome.boots:
+            if host_sets.lands(outcome):
                 name = host.host.name
                 found[name] = (*found.get(name, ()), flavor)
     return found
 
 
 def named(cases: tuple[FlavorCase, ...]) -> str:
-    """Name a few flavors: the first three, and how many more."""
-    names = list(dict.fromkeys(case.flavor.name for case in cases))
+    """Name a few flavors, with an image where none is among them without; see :func:`few`."""
+    names: dict[str, str] = {}
+    for case in sorted(cases, key=lambda each: bool(each.image.name)):
+        with_image = f" with image {case.image.name}" if case.image.name else ""
+        names.setdefault(case.flavor.name, f"{case.flavor.name}{with_image}")
+    order = dict.fromkeys(case.flavor.name for case in cases)
+    return f"flavor{'s' if len(names) > 1 else ''} {few([names[name] for name in order])}"
+
+
+def few(names: Sequence[str]) -> str:
+    """Name the first three, and say how many more."""
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return f"flavor{'s' if len(names) > 1 else ''} {', '.join(names[:3])}{more}"
+    return f"{', '.join(names[:3])}{more}"

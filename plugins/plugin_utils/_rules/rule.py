@@ -28,6 +28,7 @@ if t.TYPE_CHECKING:
     from .._nova.releases import Release
     from .._nova.resident import Resident
     from .._nova.schedule import Asked, HostView
+    from .policies import Trials
 
 
 class Severity(enum.StrEnum):
@@ -74,6 +75,10 @@ class FlavorCase:
     outcomes: tuple[Outcome, ...] = ()
     """What becomes of a boot on each of ``hosts`` when empty and when only it is asked for: one
     each, in their order."""
+    tried: dict[t.Any, FlavorCase] = dataclasses.field(
+        default_factory=dict, repr=False, compare=False
+    )
+    """What became of it with other extra specs, by request; equal flavors share it."""
 
     def spec(self, key: str) -> str | None:
         """The value of an extra spec; None where it is absent or empty."""
@@ -162,6 +167,10 @@ class GuestCase:
     """Id of each domain of the host to the host CPUs that its vCPUs are pinned to (bitmask)."""
     realtime: Mapping[str, int] = dataclasses.field(default_factory=dict)
     """Id of each domain of the host to the host CPUs of its realtime vCPUs (bitmask)."""
+    recorded: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    """Id of each domain whose pins Nova's record tells to their host CPUs (bitmask)."""
+    trials: Trials | None = None
+    """Tells what other policies for its emulator threads come to; None where nobody asks."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -18,7 +18,6 @@ from ansible_collections.pinguard.nova.plugins.plugin_utils._plan.emulator_flavo
     flavor_options,
     in_question,
     place,
-    with_shared_set,
 )
 from ansible_collections.pinguard.nova.plugins.plugin_utils._rules.examples import (
     a_flavor,
@@ -27,6 +26,9 @@ from ansible_collections.pinguard.nova.plugins.plugin_utils._rules.examples impo
     new_style,
     no_smt,
     topology,
+)
+from ansible_collections.pinguard.nova.plugins.plugin_utils._rules.shared_cpus import (
+    with_shared_set,
 )
 
 if t.TYPE_CHECKING:
@@ -118,7 +120,7 @@ def test_a_guest_that_fills_a_cell_has_no_room_for_isolate() -> None:
         (
             a_host(cpu_dedicated_set="0-31"),
             ("cpu_shared_set = 1,8,17,24", "cpu_dedicated_set = 0,2-7,9-16,18-23,25-31"),
-            "fewer PCPU",
+            "PCPU 28 instead of 32",
         ),
         (legacy(), ("cpu_shared_set = 0,8,16,24",), "own tasks"),
         (

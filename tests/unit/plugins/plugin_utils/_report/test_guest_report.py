@@ -169,7 +169,19 @@ def test_plain_xml_tells_nothing_of_threads_and_that_is_said(host: dict[str, t.A
     del bare["threads"], bare["memory"]
     result = guest_audit(sources(host, {"a": [bare]}), Output())
     assert result["status"] >= 1
-    assert result["guests"][0]["unread"] == ["threads: nobody told", "memory: nobody told"]
+    assert result["guests"][0]["unread"] == [
+        "threads: only XML was given",
+        "memory: only XML was given",
+    ]
+
+
+def test_what_was_not_read_is_not_said_to_need_nothing(host: dict[str, t.Any]) -> None:
+    bare = domain(1)
+    del bare["threads"], bare["memory"]
+    host["topology"]["siblings"] = []
+    result = guest_audit(sources(host, {"a": [bare]}), Output(width=1000))
+    assert "Nothing found; not read: threads, memory: ran-1" in result["report"]
+    assert "1 host: nothing found; not read" in result["verdict"]
 
 
 def test_foreign_domains_are_looked_at_and_never_rebooted(host: dict[str, t.Any]) -> None:
@@ -183,14 +195,46 @@ def test_foreign_domains_are_looked_at_and_never_rebooted(host: dict[str, t.Any]
     assert guest["emulator"]["proposed"] is None
 
 
-def test_guests_with_the_same_pins_are_to_migrate(host: dict[str, t.Any]) -> None:
+def test_one_of_guests_with_the_same_pins_is_to_migrate(host: dict[str, t.Any]) -> None:
     result = guest_audit(sources(host, {"a": [domain(1), domain(2)]}), Output())
-    assert [guest["needs"] for guest in result["guests"]] == ["migrate", "migrate"]
+    assert [guest["needs"] for guest in result["guests"]] == ["look", "migrate"]
+    codes = {each["code"] for each in result["findings"] if each["id"] == result["guests"][0]["id"]}
+    assert codes == {"DM-09"}
     server = result["guests"][1]["id"]
     assert result["guests"][1]["commands"] == [
         f"openstack server migrate --wait {server}",
         f"openstack server migration confirm {server}",
     ]
+
+
+def test_what_a_reboot_mends_is_not_left_to_look_at(host: dict[str, t.Any]) -> None:
+    """The worst comes first; a domain beside Nova is looked at for all that is found."""
+    foreign = domain(3, "3")
+    del foreign["nova"]
+    told = {"a": [domain(1, "1,3")], "b": [foreign, domain(2)]}
+    report = guest_audit(sources(host, told), Output(width=1000))["report"]
+    (line,) = [each for each in report.splitlines() if "Reboot hard for" in each]
+    assert line.strip() == "Reboot hard for DM-02, then look at DM-09: ran-1"
+    assert "Look at for DM-0" in report
+    assert "Look at, then" not in report
+
+
+def test_notes_are_numbered_and_named_by_their_numbers(host: dict[str, t.Any]) -> None:
+    wide = domain(2, "1,3")
+    wide["live"]["vcpus"] = 2
+    wide["persistent"] = domain(2)["live"]
+    told = {"a": [domain(1, "1,3")], "b": [wide]}
+    report = guest_audit(sources(host, told), Output(width=1000))["report"]
+    assert "note  [1] " in report
+    assert "note  as above: [1], [2]" in report
+
+
+def test_hosts_that_a_flavor_with_share_stops_on_are_named(host: dict[str, t.Any]) -> None:
+    options = {"compute.cpu_dedicated_set": {"value": "1,3"}}
+    given = sources(host, {"a": [domain(1, "1,3")]})
+    named = {**(given.named or {}), "b": {**host, "nova": {"options": options}}}
+    report = guest_audit(dataclasses.replace(given, named=named), Output(width=1000))["report"]
+    assert "fail to build on b: no cpu_shared_set there" in report
 
 
 def test_a_guest_on_two_hosts_is_moving_and_only_looked_at(host: dict[str, t.Any]) -> None:
@@ -241,7 +285,7 @@ def test_a_guest_of_which_nothing_is_known_is_told(
     (guest,) = result["guests"]
     assert set(guest["emulator"].values()) == {None}
     assert "what Nova writes for it: its XML could not be read" in guest["unread"]
-    assert {"live: nobody told", "threads: nobody told"} < set(guest["unread"])
+    assert {"live: not given", "threads: not given"} < set(guest["unread"])
     assert result["status"] == 1
 
 

@@ -189,14 +189,18 @@ def test_drift_names_what_differs() -> None:
 
 
 def test_emulator_threads_over_all_vcpus_of_a_realtime_guest() -> None:
-    """The reported form is told as such, by threads or by the XML, with the flavor first."""
+    """The reported form is told as such, by threads or by the XML; Nova's own set comes first."""
     domain = a_domain(no_smt(), 1, 2, 3, hw=REALTIME, xml={"emulator": 0b1110})
     seen = found(a_guest_case(no_smt(), domain))
     assert "DM-01" not in seen
     finding = seen["DM-02"]
     assert "qemu-kvm (1000) on 1-3, call_rcu (1001) on 1-3" in finding.what
     assert "emulatorpin covers the CPUs of all vCPUs, 1-3" in finding.what
-    assert finding.fix.index("openstack flavor set") < finding.fix.index("reboot --hard")
+    assert "belong to realtime" in finding.what
+    assert "only for guests without realtime" in finding.what
+    assert finding.fix.startswith("openstack server reboot --hard")
+    assert "Nova writes emulatorpin 1)" in finding.fix.splitlines()[1]
+    assert "hw:emulator_threads_policy=share" in finding.fix
     unread = found(a_guest_case(no_smt(), dataclasses.replace(domain, threads=None)))
     assert "emulatorpin is 1-3" in unread["DM-02"].what
 
@@ -241,7 +245,7 @@ def test_a_cpu_of_its_own_is_no_cpu_of_a_vcpu() -> None:
     astray = a_domain(no_smt(), 1, 2, reserved="3", hw=hw, xml={"emulator": 0b11000})
     seen = found(a_guest_case(no_smt(), astray, a_domain(no_smt(), 4, number=2)))
     assert seen["DM-01"].severity is Severity.ERROR
-    assert "CPUs 4," in seen["DM-01"].effect
+    assert "CPU 4," in seen["DM-01"].effect
 
 
 def test_cpus_of_others_are_told_beside_realtime_ones_that_nova_gives() -> None:
@@ -377,9 +381,8 @@ def test_what_a_stopped_guest_would_be_like_is_nothing_to_mend() -> None:
         no_smt(), 1, 2, 3, hw=REALTIME, xml=wrong, live=None, threads=None, running=False
     )
     assert found(a_guest_case(no_smt(), stopped)) == {}
-    assert list(found(a_guest_case(no_smt(), stopped, a_domain(no_smt(), 3, number=2)))) == [
-        "DM-07"
-    ]
+    later = a_domain(no_smt(), 3, number=2)
+    assert "DM-07" in found(a_guest_case(no_smt(), later, stopped))
 
 
 def test_a_guest_from_before_the_iothread_fails_to_migrate_in_some_releases_alone() -> None:
@@ -409,11 +412,99 @@ def test_an_offline_cpu_is_told_once_and_only_of_a_guest_that_runs() -> None:
 
 def test_a_domain_beside_nova_is_counted_and_mended_by_libvirt() -> None:
     foreign = a_domain(no_smt(), 1, number=2, nova=None)
-    own = a_domain(no_smt(), 1, 2)
-    assert "instance-00000002" in found(a_guest_case(no_smt(), own, foreign))["DM-07"].what
-    fix = found(a_guest_case(no_smt(), foreign, own))["DM-07"].fix
-    assert "openstack" not in fix
-    assert "virsh vcpupin instance-00000002" in fix
+    own = a_domain(no_smt(), 1, 2, number=3)
+    assert "DM-07" not in found(a_guest_case(no_smt(), own, foreign))
+    finding = found(a_guest_case(no_smt(), foreign, own))["DM-07"]
+    assert "instance-00000003" in finding.what
+    assert finding.fix == "virsh vcpupin instance-00000002 0 0,8 --live --config"
+
+
+def test_a_domain_beside_nova_that_floats_over_pins_is_an_error() -> None:
+    loose = {0: 0b110000, 1: 0b110000}
+    foreign = a_domain(no_smt(), number=2, nova=None, xml={"vcpu_pins": loose, "emulator": 0b1})
+    victim = a_domain(no_smt(), 4, 5, hw=REALTIME)
+    seen = found(a_guest_case(no_smt(), foreign, victim))
+    assert seen["DM-16"].severity is Severity.ERROR
+    assert "CPUs 4-5, and pinned guests have of these: 4-5 (instance-00000001" in seen["DM-16"].what
+    assert "cpu_dedicated_set" not in seen["DM-16"].what
+    assert "2 vCPUs run on CPUs 4-5, its emulator threads on CPU 0" in seen["DM-22"].what
+    assert "nothing" not in seen["DM-22"].fix
+    assert "vcpupin instance-00000002 1 0,8 --live" in seen["DM-22"].fix
+    assert "4-5 (cpu_dedicated_set)" in found(a_guest_case(no_smt(), foreign))["DM-16"].what
+    kept = a_domain(no_smt(), number=2, nova=None)
+    assert list(found(a_guest_case(no_smt(), kept, victim))) == ["DM-22"]
+
+
+def test_a_guest_of_nova_that_floats_over_the_dedicated_set_is_an_error() -> None:
+    loose = a_domain(no_smt(), xml={"vcpu_pins": {0: 0b110000, 1: 0b110000}})
+    assert found(a_guest_case(no_smt(), loose))["DM-01"].severity is Severity.ERROR
+
+
+def test_one_of_two_guests_on_the_same_cpus_leaves() -> None:
+    """It is the one that Nova's record has elsewhere, else the later one."""
+    host = no_smt()
+    first, second = a_domain(host, 1, 2), a_domain(host, 2, 3, number=2)
+    assert "DM-07" not in found(a_guest_case(host, first, second))
+    assert "DM-07" in found(a_guest_case(host, second, first))
+    assert first.flavor is not None
+    places = (CellPlace(0, {0: 5, 1: 6}),)
+    servers = (Server(first.id, "vm", host.host.name, first.flavor, places=places),)
+    assert "DM-07" in found(a_guest_case(host, first, second, servers=servers))
+    assert "DM-07" not in found(a_guest_case(host, second, first, servers=servers))
+
+
+def test_policies_that_the_host_refuses_are_not_proposed() -> None:
+    """The only cell has too few dedicated CPUs for one more, or there is no shared set."""
+    full = isolating(cpu_shared_set="0,3-15", cpu_dedicated_set="1-2")
+    fix = found(a_guest_case(full, a_domain(full, 1, 2)))["DM-03"].fix
+    assert "policy=isolate" not in fix
+    assert "isolate does not help on hosts like this one: " in fix
+    unshared = isolating(cpu_shared_set=None)
+    fix = found(a_guest_case(unshared, a_domain(unshared, 1, 2)))["DM-03"].fix
+    assert "policy=isolate" in fix
+    assert "share does not help on hosts like this one: they have no cpu_shared_set" in fix
+
+
+def test_fifo_that_starves_is_taken_out_before_threads_are_moved() -> None:
+    fifo = {"emulator_scheduling": Scheduling("fifo", 1)}
+    fix = found(a_guest_case(no_smt(), a_domain(no_smt(), 1, 2, hw=REALTIME, xml=fifo)))[
+        "DM-12"
+    ].fix
+    assert fix.startswith("openstack server reboot --hard")
+    assert "hw:emulator_threads_policy=share" in fix
+
+
+def test_threads_are_not_moved_to_a_set_that_nova_takes_back() -> None:
+    """The set itself was edited: the reboot is the fix; a worker in Nova's set is where it should
+    be."""
+    hw = {"emulator_threads_policy": "share"}
+    domain = a_domain(no_smt(), 1, 2, hw=hw, xml={"emulator": 0b1})
+    moved = [
+        dataclasses.replace(thread, cpus=0x101)
+        if thread.name == "call_rcu" or thread.kind == "vhost"
+        else thread
+        for thread in domain.threads or ()
+    ]
+    seen = found(a_guest_case(no_smt(), dataclasses.replace(domain, threads=tuple(moved))))
+    assert "DM-01" in seen
+    assert "DM-19" not in seen
+    assert seen["DM-18"].fix.startswith("openstack server reboot --hard")
+    assert "taskset" not in seen["DM-18"].fix
+
+
+def test_a_cpu_that_is_no_longer_there() -> None:
+    host = no_smt(cpu_dedicated_set="1-15")
+    domain = a_domain(no_smt(), 1, 2)
+    gone = dataclasses.replace(
+        domain,
+        live=dataclasses.replace(t.cast("GuestXml", domain.live), vcpu_pins={0: 2, 1: 1 << 40}),
+    )
+    case = a_guest_case(host, gone)
+    finding = found(case)["DM-08"]
+    assert finding.what.startswith("CPU 40 of its vCPUs no longer there")
+    assert finding.fix.startswith("openstack server migrate")
+    assert "online" not in finding.fix
+    assert guests.remedy("DM-08", case) == "migrate"
 
 
 # --- laws -----------------------------------------------------------------------------------------

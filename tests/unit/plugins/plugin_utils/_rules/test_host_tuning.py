@@ -180,7 +180,8 @@ def test_threads_of_the_kernel_come_before_realtime_vcpus(
         (Cgroups(cpu_controller=True), Libvirt(), True),
         (Cgroups(cpu_controller=False), Libvirt(), False),
         (Cgroups(), Libvirt(), False),
-        (Cgroups(cpu_controller=True), None, False),
+        (Cgroups(cpu_controller=True), None, True),
+        (Cgroups(), None, False),
         (Cgroups(cpu_controller=True), Libvirt(controllers=frozenset({"cpuset"})), False),
     ],
 )
@@ -191,6 +192,10 @@ def test_realtime_groups_stop_realtime_flavors_on_any_host(
     flavor = a_flavor(host, cpu_policy="dedicated", cpu_realtime="yes", cpu_realtime_mask="^0")
     found = told(a_fleet(flavor, hosts=(host,)), "HC-19")
     assert bool(found) is fires
+    if fires:
+        (detail,) = found["HC-19"]
+        assert ("may not start" in detail.effect) is (libvirt is None)
+        assert detail.severity is (None if libvirt else Severity.WARNING)
     assert not told(a_fleet(a_flavor(host), hosts=(host,)), "HC-19")
 
 
