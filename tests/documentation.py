@@ -102,7 +102,13 @@ def linked(text: str) -> str:
 
     >>> linked("[HC-12](rules.md#hc-12), [role](../roles/audit/README.md)")
     '[HC-12](rules/hc-12.md), [role](reference/audit_role.rst)'
+
+    Files of the example are not in it, and are named only.
+
+    >>> linked("[examples/flavors.yml](../examples/flavors.yml)")
+    '`examples/flavors.yml`'
     """
+    text = re.sub(r"\[`?([^\]`]+)`?\]\(\.\./examples/[\w./-]+\)", r"`\1`", text)
     for old, new in LINKS:
         text = re.sub(rf"\]\({old}\)", rf"]({new})", text)
     return text

@@ -5,16 +5,19 @@
 
 Blocks of code are taken from the guides, the README files and CONTRIBUTING.md. Commands run in a
 folder of their own that holds the bundled example under the names that the guides use: ``facts``,
-``guests``, ``flavors.json``, ``images.json``, ``servers.json``, ``goal.yml``, ``plan.json``, a
-captured tree below ``captured``, and an inventory ``INVENTORY`` whose one host is this machine.
+``guests``, ``flavors.json``, ``images.json``, ``servers.json``, ``fleet.json``, ``goal.yml``,
+``waivers.yml``, ``plan.json``, a captured tree below ``captured``, and an inventory ``INVENTORY``
+whose one host is this machine; ``cd examples`` leads to the example under its own names.
 What a block shows besides commands must be in their output, and so must blocks of text, in that of
-the commands before them. Tasks and plays are run; a line ``...`` stands for what is left out.
+the commands before them. Blocks of shell are files that a command writes. Tasks and plays are run;
+a line ``...`` stands for what is left out.
 
 A comment in the line above a block says what else is meant by it:
 
 - ``<!-- fails: TEXT -->``: the last command ends with 2, as an audit does that finds errors, and
   TEXT is in its output
-- ``<!-- output of: COMMAND -->``: a block of text shows that, not what the block before it prints
+- ``<!-- output of: COMMAND -->``: a block of text or shell shows that, not what the block before it
+  prints
 - ``<!-- file: NAME -->``: the blocks after it find this one as a file of that name
 - ``<!-- schema: NAME -->``: the document is of that format
 - ``<!-- part of: PATH -->``: the text is in that file of the repository
@@ -36,7 +39,7 @@ import sys
 import pytest
 import yaml
 
-from ansible_collections.pinguard.nova.plugins.plugin_utils._model import schema
+from ansible_collections.pinguard.nova.plugins.plugin_utils._model import loading, schema
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PAGES = sorted(
@@ -67,6 +70,16 @@ EXCUSED = {
     "virsh": "needs libvirt",
 }
 """Commands that are not run wherever they stand, with the reason."""
+
+SERVER = {
+    "id": "15a40ba0-907f-550c-8ba6-f8d735079951",
+    "name": "db-1",
+    "host": "cmp-01",
+    "flavor": "pinned.small",
+    "cells": [{"host_cell": 0, "pins": {"0": 1, "1": 9}}],
+    "allocation": {"PCPU": 2, "MEMORY_MB": 4096},
+}
+"""What the fleet file has more than that of the example, as one that is read from a cloud does."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,7 +119,7 @@ def blocks(page: pathlib.Path) -> tuple[Block, ...]:
 
 ALL = [block for page in PAGES for block in blocks(page)]
 CONSOLE = [block for block in ALL if block.language == "console" and not block.excused]
-TEXT = [block for block in ALL if block.language == "text" and not block.excused]
+TEXT = [block for block in ALL if block.language in ("text", "sh") and not block.excused]
 YAML = [block for block in ALL if block.language == "yaml"]
 
 
@@ -147,11 +160,14 @@ def place(tmp_path: pathlib.Path) -> pathlib.Path:
         shutil.copytree(examples / name, tmp_path / name)
     (tmp_path / "captured").mkdir()
     (tmp_path / "captured/cmp-03").symlink_to("/")
-    for name in ("flavors", "images", "servers"):
+    for name in ("flavors", "images", "servers", "fleet"):
         document = yaml.safe_load((examples / f"{name}.yml").read_text(encoding="utf-8"))
+        if name == "fleet":
+            document["servers"] = [SERVER]
         (tmp_path / f"{name}.json").write_text(json.dumps(document), encoding="utf-8")
         shutil.copy(examples / f"{name}.yml", tmp_path)
-    shutil.copy(examples / "goal.yml", tmp_path)
+    for name in ("goal", "waivers"):
+        shutil.copy(examples / f"{name}.yml", tmp_path)
     inventory = {
         "nova_compute": {
             "hosts": {
@@ -223,10 +239,13 @@ def run_block(block: Block, place: pathlib.Path) -> str:
     prepare(block, place)
     due = commands(block)
     said = ""
+    before = ""
     for number, (command, shown) in enumerate(due, start=1):
+        if command == "cd examples":
+            before = "cd examples && "
         if excuse(command):
             continue
-        status, output = run(place, command)
+        status, output = run(place, before + command)
         fails = block.mark == "fails"
         last = number == len(due)
         expected = {2} if fails and last else {0, 2} if fails else {0}
@@ -254,7 +273,9 @@ def test_text_is_what_is_printed(block: Block, place: pathlib.Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "block", [b for b in YAML if not b.excused and b.mark not in ("file", "schema")], ids=str
+    "block",
+    [b for b in YAML if not b.excused and b.mark not in ("file", "schema", "part of")],
+    ids=str,
 )
 def test_tasks_and_plays_run(block: Block, place: pathlib.Path) -> None:
     prepare(block, place)
@@ -279,7 +300,8 @@ def test_tasks_and_plays_run(block: Block, place: pathlib.Path) -> None:
 
 @pytest.mark.parametrize("block", [b for b in ALL if b.mark == "schema"], ids=str)
 def test_documents_are_of_their_format(block: Block) -> None:
-    schema.check(yaml.safe_load(block.text), f"{block.said}:1")
+    (document,) = loading.parse(block.text, f"{block.said}.yml")
+    schema.check(document, f"{block.said}:1")
 
 
 @pytest.mark.parametrize("block", [b for b in ALL if b.mark == "part of"], ids=str)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import pathlib
 import re
 import typing as t
@@ -29,8 +28,8 @@ def block(language: str) -> str:
 
 def answered(**more: t.Any) -> dict[str, t.Any]:
     """Run the command of the page."""
-    (told,) = re.findall(r"-a '(.*)'", block("console"), re.DOTALL)
-    given = {**json.loads(told), **more}
+    (told,) = re.findall(r'-a "(.*)"', block("console"), re.DOTALL)
+    given = {**dict(part.split("=") for part in told.replace("\\\n", "").split()), **more}
     loader = DataLoader()
     loader.set_basedir(str(ROOT / "examples"))
     task = mock.MagicMock(args=given, async_val=0, check_mode=False, diff=False)
