@@ -148,6 +148,9 @@ def joined(
                 document["servers"].append(entry)
             else:
                 unclear.append(server.id)
+        left_out = elsewhere.total() + len(unclear) + told.dark
+        if left_out:
+            document["servers_left_out"] = left_out
         if not told.dark:
             document["allocations"] = _strangers(told, document["servers"], unclear)
     return Joined(document, dict(sorted(elsewhere.items())), tuple(unclear))

@@ -226,10 +226,11 @@ def test_nothing_but_what_is_named_gets_into_the_file(read: Read) -> None:
 
 
 def test_what_is_left_out_is_told(read: Read) -> None:
-    result, _found = read(Recorded(), {"a": FACTS, "x": FACTS})
+    result, found = read(Recorded(), {"a": FACTS, "x": FACTS})
     assert result["hosts_without_facts"] == ["b", "c"]
     assert result["hosts_unknown"] == ["x"]
     assert result["servers_elsewhere"] == {"b": 1, "c": 1}
+    assert documents.fleet(found).servers_left_out == 2
     for text in ("hosts of the cloud without facts: b, c", "1 server on c, of which"):
         assert text in result["report"]
 
