@@ -15,7 +15,7 @@ import re
 import typing as t
 import xml.etree.ElementTree as ET
 
-from .findings import standing
+from .findings import hosts_of, standing
 
 if t.TYPE_CHECKING:
     from .._rules.rule import Finding
@@ -88,7 +88,7 @@ def _text(finding: Finding) -> str:
         f"fix: {finding.fix}",
     ]
     if finding.names:
-        lines.append(f"on: {', '.join(finding.names)}")
+        lines.append(f"on: {hosts_of(finding.names)}")
     if finding.where:
         lines.append(f"see: {finding.where}")
     return _clean("\n".join(lines))

@@ -168,6 +168,12 @@ def test_junit_counts_what_it_holds() -> None:
         assert suite.get("skipped") == str(len(list(suite.iter("skipped"))))
 
 
+def test_thousands_of_hosts_are_named_in_short() -> None:
+    found = of(finding(names=tuple(f"cmp-{number:05}" for number in range(10_000))))
+    for text in (junit.render(found), markdown.render(found)):
+        assert "cmp-00000..cmp-09999 (10000 hosts)" in text.replace("\\", "")
+
+
 def test_fingerprints_stay_while_numbers_change() -> None:
     first = of(finding(what="cores 3-5 are split"), finding(1))
     again = of(finding(1), finding(what="cores 7,9 are split"))
