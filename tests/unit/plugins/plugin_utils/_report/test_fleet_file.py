@@ -12,6 +12,7 @@ import urllib.parse
 
 import pytest
 
+from ansible_collections.pinguard.nova.plugins.module_utils._read import files
 from ansible_collections.pinguard.nova.plugins.module_utils._read.errors import InputError
 from ansible_collections.pinguard.nova.plugins.plugin_utils._model import documents
 from ansible_collections.pinguard.nova.plugins.plugin_utils._model.cloud_api import NEEDS
@@ -261,6 +262,14 @@ def test_the_file_is_private_and_written_once(read: Read, tmp_path: pathlib.Path
     for name in ("servers", "flavors"):
         again.answers[f"compute/{name}/detail"][name].reverse()
     assert read(again)[0]["changed"] is False
+
+
+def test_a_file_that_nothing_could_read_is_not_written(
+    read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "LARGE", 1000)
+    with pytest.raises(InputError, match=r"fleet.json: the file would have \d+ bytes"):
+        read(Recorded())
 
 
 FORBIDDEN = {
