@@ -132,12 +132,14 @@ def findings_page(
     named |= dict.fromkeys(name for each in view.found for name in each.names)
     named |= dict.fromkeys(name for change in changes for name in change.names)
     places = {name: index for index, name in enumerate(named)}
-    counts = collections.Counter(each.severity for each in view.found if each.counts)
+    counts = collections.Counter(each.severity.value for each in view.found if each.counts)
+    counts["waived"] = sum(each.waiver is not None for each in view.found)
+    counts["known"] = sum(each.known for each in view.found)
     given: Data = {
         "title": TITLES.get(view.command, view.command),
         "verdict": view.verdict,
         "status": view.status,
-        "tiles": [tile(counts[each], each.value, kind=each.value) for each in Severity],
+        "tiles": list(_counts(counts)),
         "classes": [{"label": name, "names": [name], "hosts": name} for name in named],
         "findings": list(listed(grouped(view.found), places)),
         "report": report,
@@ -177,6 +179,7 @@ def audit_page(
                 for each in listed(grouped(found), _places(now), len(_places(audit)))
             ],
             report=report,
+            subject="flavor" if now.rows else "",
             maps=cpu_drawing.maps(now.hosts, labels),
             matrices=[
                 {"label": when, **_matrix(audit, _places(now))}
@@ -188,12 +191,17 @@ def audit_page(
     )
 
 
-def _tiles(total: Data, *, with_flavors: bool) -> Iterator[Tile]:
+def _counts(total: Mapping[str, int]) -> Iterator[Tile]:
+    """Count findings: those of each severity, and those that do not count."""
     for severity in Severity:
         yield tile(total[severity.value], severity.value, kind=severity.value)
     for word in ("waived", "known"):
         if total[word]:
             yield Tile(total[word], word)
+
+
+def _tiles(total: Data, *, with_flavors: bool) -> Iterator[Tile]:
+    yield from _counts(total)
     yield tile(total["hosts"], "host")
     yield tile(total["host_classes"], "class of hosts", "classes of hosts")
     if with_flavors:
