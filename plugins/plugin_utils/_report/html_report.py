@@ -24,7 +24,7 @@ from .._rules.rule import Severity
 from . import cpu_drawing, emulator_report, json_report, text
 from .grouping import grouped
 from .naming import compact, counted
-from .rendering import FOLDER
+from .rendering import FOLDER, visible
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -329,7 +329,7 @@ def _hash(source: str) -> str:
 def _cleaned(value: t.Any) -> t.Any:
     """Put ``?`` for characters in texts that would change how others are shown."""
     if isinstance(value, str):
-        return _visible(value)
+        return visible(value)
     if isinstance(value, dict):
         return {key: _cleaned(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
@@ -337,17 +337,11 @@ def _cleaned(value: t.Any) -> t.Any:
     return value
 
 
-def _visible(value: str) -> str:
-    if value.isprintable():
-        return value
-    return "".join(each if each.isprintable() or each == "\n" else "?" for each in value)
-
-
 def _final(value: t.Any) -> t.Any:
     if value is None:
         return ""
     markup = not isinstance(value, str) or hasattr(value, "__html__")
-    return value if markup else _visible(value)
+    return value if markup else visible(value)
 
 
 _ENVIRONMENT = jinja2.Environment(

@@ -268,6 +268,20 @@ def test_markdown_holds_hostile_names_harmless(name: str) -> None:
     assert not re.search(r"[\x00-\x09\x0b-\x1f]", text)
 
 
+def test_no_name_turns_texts_around() -> None:
+    found = of(finding(subject="flavor a\u202eb", what="x\u200b", fix="y\x9b", names=("h\u2066",)))
+    (result,) = results(found)
+    shown = [
+        result["message"]["text"],
+        *(each["description"] for each in codequality.document(found)),
+        junit.render(found),
+        markdown.render(found),
+    ]
+    for text in shown:
+        assert "flavor a?b" in text
+        assert text.replace("\n", "").isprintable()
+
+
 def test_what_is_no_rule_is_told_with_its_title() -> None:
     found = finding(code="fallback-loss", title="Gets worse", subject="fleet")
     view = Findings("fallback_readiness", 1, "v", (found,))
