@@ -92,7 +92,7 @@ class Change:
         if not self.servers_told:
             return "nobody told which servers run on it"
         count = self.servers_left_out
-        left_out = f"{count} servers were left out, and may run on it" if count else ""
+        left_out = f"servers that were left out and may run on it: {count}" if count else ""
         if not self.servers:
             return left_out or "no server runs on it"
         shown = [

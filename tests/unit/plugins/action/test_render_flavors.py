@@ -119,8 +119,8 @@ def test_a_fleet_file_tells_whether_servers_were_left_out(
     (folder / "f.json").write_text(json.dumps(document))
     assert run(folder, **given)["changed"]
     (folder / "f.json").write_text(json.dumps({**document, "servers_left_out": 2}))
-    assert "2 servers were left out" in run(folder, **given)["msg"]
-    assert "2 servers were left out" in run(folder, **given, servers=[])["msg"]
+    assert "left out and may run on it: 2" in run(folder, **given)["msg"]
+    assert "left out and may run on it: 2" in run(folder, **given, servers=[])["msg"]
 
 
 def test_terraform_destroys_nothing_unaccepted(folder: pathlib.Path) -> None:

@@ -100,9 +100,9 @@ def test_what_is_risky_has_to_be_accepted_by_name() -> None:
 def test_servers_that_were_left_out_may_run_on_it() -> None:
     (found,) = changes([flavor(extra_specs={})], [NOW], [], 3)
     assert found.risky
-    assert found.text.endswith("; 3 servers were left out, and may run on it")
+    assert found.text.endswith("; servers that were left out and may run on it: 3")
     (gone,) = deletions(["a"], [NOW], [server()], 3)
-    assert gone.text.endswith("db-1 on cmp-1; 3 servers were left out, and may run on it")
+    assert gone.text.endswith("db-1 on cmp-1; servers that were left out and may run on it: 3")
 
 
 @pytest.mark.parametrize("wanted", [Flavor("7", 1, 1, {}), Flavor("b", 1, 1, {}, id="7")])
