@@ -36,10 +36,12 @@ def baseline(document: object, where: str = "baseline") -> Baseline:
         raise InputError("this report is of a command without rules", _ACCEPTED, where)
     try:
         now = _known(document)
-        target = document.get("target")
-        return Baseline(now, _known(target) if target else now)
+        then = _known(document.get("target") or {})
     except (AttributeError, IndexError, KeyError, TypeError):
         raise InputError("the findings of this report are broken", _ACCEPTED, where) from None
+    for about, names in now.items():
+        then.setdefault(about, set()).update(names)
+    return Baseline(now, then)
 
 
 def _known(report: dict[str, t.Any]) -> dict[Key, set[str]]:

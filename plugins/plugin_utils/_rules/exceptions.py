@@ -57,7 +57,7 @@ class Baseline:
 
     now: Mapping[Key, Collection[str]]
     then: Mapping[Key, Collection[str]]
-    """Those at the target release; the same where that report has none."""
+    """Those, and the ones at the target release of that report where it has one."""
 
 
 class Exceptions:

@@ -157,6 +157,17 @@ def test_an_expired_waiver_is_found_in_every_report(name: str, tmp_path: pathlib
         assert "expired on" in (tmp_path / "b" / option).read_text()
 
 
+def test_what_is_known_now_is_known_at_any_target_release(tmp_path: pathlib.Path) -> None:
+    _result, first = reported("flavor_audit ahead", tmp_path / "a", None, None)
+    first["target"]["findings"].clear()
+    path = tmp_path / "known.json"
+    path.write_text(json.dumps(first))
+    result, later = reported("flavor_audit ahead", tmp_path / "b", None, path)
+    fresh = [each for each in later["target"]["findings"] if not each["known"]]
+    assert len(fresh) == len(later["target"]["new"])
+    assert ("failed" in result) == bool(fresh)
+
+
 @pytest.mark.parametrize(
     ("document", "told"),
     [
