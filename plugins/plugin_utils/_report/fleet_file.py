@@ -247,6 +247,12 @@ def _left_out(told: Told, made: cloud_joining.Joined) -> list[str]:
         )
     if told.servers is None and told.providers:
         found.append("allocations: left out, since without the servers nobody knows whose they are")
+    if made.away:
+        shown = ", ".join(made.away[:5])
+        found.append(
+            f"allocations: left out what {counted(len(made.away), 'server')} on hosts without facts"
+            f" hold here, on the move as it seems: {shown}"
+        )
     if made.unclear:
         shown = ", ".join(made.unclear[:5])
         found.append(

@@ -379,6 +379,18 @@ def test_servers_in_cells_that_do_not_answer_are_counted(read: Read) -> None:
     assert "allocations" not in found
 
 
+def test_what_a_server_elsewhere_holds_is_no_leak(read: Read) -> None:
+    api = Recorded()
+    path = f"placement/resource_providers/{KEYS['a']}/allocations"
+    api.answers[path]["allocations"]["s3"] = {"resources": {"PCPU": 2}}
+    result, found = read(api)
+    assert [each["consumer"] for each in found["allocations"]] == ["gone"]
+    assert result["unread"] == [
+        "allocations: left out what 1 server on hosts without facts hold here, on the move as it "
+        "seems: s3"
+    ]
+
+
 def test_a_provider_that_fails_leaves_its_host_untold(read: Read) -> None:
     api = Recorded()
     api.answers[f"placement/resource_providers/{KEYS['b']}/usages"] = 404
