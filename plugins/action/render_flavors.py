@@ -81,13 +81,16 @@ class ActionModule(ActionBase):
     ) -> dict[str, t.Any]:
         """Render what nobody has to accept any more, and write it."""
         form, dest = args["form"], args["dest"]
-        servers = fleet.servers if _servers_told(args, fleet) else None
-        found = changes((each.flavor for each in designs), fleet.flavors, servers)
+        left_out = fleet.servers_left_out
+        now = fleet.flavors, None if left_out is None else fleet.servers, left_out or 0
+        found = changes((each.flavor for each in designs), *now)
         file = render(designs, found, form)
         gone: tuple[Change, ...] = ()
         if dest:
             refuse_harm([file], dest, MARK)
-            gone = tuple(deletions(earlier(dest, form, designs), fleet.flavors, servers))
+            anew = {each.name for each in found if each.kind == "recreate"}
+            names = (name for name in earlier(dest, form, file) if name not in anew)
+            gone = tuple(deletions(names, *now))
         told = {
             "flavors": [_shown(each) for each in designs],
             "changes": [each.as_dict() for each in (*found, *gone)],
@@ -101,10 +104,6 @@ class ActionModule(ActionBase):
             told["diff"] = [each.diff() for each in written if each.changed]
         files = [{"path": file.path, "text": file.text, "notes": list(file.notes)}]
         return {**told, "changed": any(each.changed for each in written), "files": files}
-
-
-def _servers_told(args: dict[str, t.Any], fleet: Fleet) -> bool:
-    return args["servers"] is not None or bool(fleet.servers)
 
 
 def _warnings(args: dict[str, t.Any], fleet: Fleet, missing: tuple[str, ...]) -> list[str]:

@@ -204,6 +204,10 @@ changes:
       description: Whether it is known which servers there are.
       returned: success
       type: bool
+    servers_left_out:
+      description: How many servers there are besides, of which nobody told what they run on.
+      returned: success
+      type: int
 files:
   description: The file.
   returned: success

@@ -9,12 +9,18 @@ import contextlib
 import importlib
 import typing as t
 
+from ...module_utils._read import files
 from ...module_utils._read.errors import InputError
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
 
     from .._model.cloud_api import Version
+
+
+PATIENCE = 120
+"""Seconds that a service may be silent where ``clouds.yaml`` has no ``api_timeout``."""
+_CHUNK = 1 << 20
 
 
 class Cloud:
@@ -37,6 +43,8 @@ class Cloud:
         where = {"region_name": region} if region else {}
         with self._telling():
             self._cloud = openstack.connect(cloud=name, **where)
+            # Without it, a service that accepts and never answers would be waited for for ever.
+            self._cloud.session.timeout = self._cloud.session.timeout or PATIENCE
 
     @contextlib.contextmanager
     def _telling(self) -> Iterator[None]:
@@ -45,6 +53,13 @@ class Cloud:
         except self._failures as error:
             text = " ".join(str(error).split())[:500] or type(error).__name__
             raise InputError(text, "", f"cloud {self._name}") from None
+        except InputError:
+            raise
+        except Exception as error:  # noqa: BLE001
+            # What clouds.yaml has out of place comes through openstacksdk as anything.
+            text = " ".join(f"{type(error).__name__}: {error}".split())[:500]
+            accepted = "a clouds.yaml that openstacksdk takes, and services that answer"
+            raise InputError(text, accepted, f"cloud {self._name}") from None
 
     def newest(self, service: str) -> Version:
         """Give the newest microversion of a service; raises ``InputError`` without the service."""
@@ -58,9 +73,17 @@ class Cloud:
         return self._newest[service]
 
     def get(self, service: str, path: str, version: str) -> tuple[int, str]:
-        """Ask for a path below the endpoint; give status and body."""
+        """Ask for a path below the endpoint; give status and body, bounded as files are."""
         with self._telling():
             answer = getattr(self._cloud, service).get(
-                path, microversion=version or None, raise_exc=False
+                path, microversion=version or None, raise_exc=False, stream=True
             )
-        return answer.status_code, answer.text
+            body = bytearray()
+            with contextlib.closing(answer):
+                for chunk in answer.iter_content(_CHUNK):
+                    body += chunk
+                    if len(body) > files.LARGE:
+                        where = f"cloud {self._name}, GET {path.partition('?')[0]}"
+                        what = "the answer is too large"
+                        raise InputError(what, f"at most {files.LARGE} bytes", where)
+        return answer.status_code, body.decode("utf-8", "replace")

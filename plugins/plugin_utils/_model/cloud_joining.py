@@ -102,6 +102,8 @@ class Joined:
     """Servers left out by their host, of which there are no facts."""
     unclear: tuple[str, ...] = ()
     """Ids of servers left out because nothing tells their extra specs."""
+    away: tuple[str, ...] = ()
+    """Ids of servers left out by their host that hold something on a host with facts."""
 
 
 def joined(
@@ -137,6 +139,7 @@ def joined(
         )
     elsewhere: collections.Counter[str] = collections.Counter()
     unclear: list[str] = []
+    away: set[str] = set()
     if told.servers is not None:
         names = {compute.host: name for name, compute in found.computes.items()}
         entries = _Entries(told, labels, names)
@@ -144,13 +147,21 @@ def joined(
         for server in sorted(told.servers, key=lambda server: server.id):
             if server.host and server.host not in names:
                 elsewhere[server.host] += 1
+                away.add(server.id)
             elif entry := entries.entry(server):
                 document["servers"].append(entry)
             else:
                 unclear.append(server.id)
+        left_out = elsewhere.total() + len(unclear) + told.dark
+        if left_out:
+            document["servers_left_out"] = left_out
         if not told.dark:
-            document["allocations"] = _strangers(told, document["servers"], unclear)
-    return Joined(document, dict(sorted(elsewhere.items())), tuple(unclear))
+            own = document["servers"]
+            document["allocations"] = _strangers(told, own, away.union(unclear))
+    guests = {key for provider in told.providers.values() for key in provider["allocations"]}
+    return Joined(
+        document, dict(sorted(elsewhere.items())), tuple(unclear), tuple(sorted(away & guests))
+    )
 
 
 _HOST_KEYS = frozenset(schema("fleet")["$defs"]["host"]["properties"]) - {"format", "name", "names"}
@@ -242,10 +253,9 @@ def _sized(flavor: _Document) -> _Document:
     return {key: value for key, value in flavor.items() if key != "id"}
 
 
-def _strangers(told: Told, entries: Iterable[_Document], unclear: Iterable[str]) -> list[_Document]:
-    """List what consumers hold on a host that they are no server of."""
+def _strangers(told: Told, entries: Iterable[_Document], left_out: set[str]) -> list[_Document]:
+    """List what consumers hold on a host that they are no server of, but for servers left out."""
     at_home = {(entry["id"], entry["host"]) for entry in entries}
-    left_out = set(unclear)
     return [
         {"consumer": consumer, "host": name, "resources": resources}
         for name, provider in sorted(told.providers.items())

@@ -109,7 +109,15 @@ def fleet(
     builder = ServerBuilder((*own_flavors, *flavors), (*own_images, *images))
     guests = joined([_guests(given, builder, where)])
     refuse_strangers(guests, found)
-    return Fleet(scheduler, found, own_flavors, own_images, guests.servers, guests.allocations)
+    return Fleet(
+        scheduler,
+        found,
+        own_flavors,
+        own_images,
+        guests.servers,
+        guests.allocations,
+        given.get("servers_left_out", 0) if "servers" in given else None,
+    )
 
 
 def flavors(document: object, where: str = "") -> tuple[Flavor, ...]:

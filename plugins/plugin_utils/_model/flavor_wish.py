@@ -97,11 +97,14 @@ def wishes(document: object, where: str = "") -> tuple[FlavorWish, ...]:
 
 
 def _refuse_twins(found: Sequence[FlavorWish]) -> None:
+    """Refuse names and ids that several have: clients take either for a flavor."""
     seen: set[str] = set()
     for wish in found:
-        if wish.name in seen:
-            raise InputError(f"{quoted(wish.name)} is wished twice", "each name once", "wishes")
-        seen.add(wish.name)
+        own = {wish.name, wish.id} - {""}
+        if twice := sorted(own & seen):
+            what = f"{quoted(twice[0])} is wished twice"
+            raise InputError(what, "each name and id once", "wishes")
+        seen |= own
 
 
 _KEYS = {"ram": "memory_mb", "disk": "disk_gb", "ephemeral": "ephemeral_gb", "swap": "swap_mb"}

@@ -78,6 +78,7 @@ def fleet(sources: Sources, *, flavors_needed: bool = True) -> Fleet:
         raise InputError(
             "there is no flavor", "a list of flavors, or the path of a file of them", "flavors"
         )
+    left_out = found.servers_left_out
     told = Guests(found.servers, found.allocations)
     guests = joined([told, *_guests(sources, flavors, images)])
     refuse_strangers(guests, found.classes)
@@ -88,6 +89,8 @@ def fleet(sources: Sources, *, flavors_needed: bool = True) -> Fleet:
         images,
         guests.servers,
         guests.allocations,
+        # Servers given beside a fleet file that lists some tell of their pins.
+        0 if left_out is None and sources.servers is not None else left_out,
     )
 
 

@@ -118,3 +118,5 @@ class Fleet:
     servers: tuple[Server, ...] = ()
     allocations: tuple[Allocation, ...] = ()
     """Of consumers that are no servers."""
+    servers_left_out: int | None = None
+    """Servers of the cloud besides; None where nobody told of servers."""

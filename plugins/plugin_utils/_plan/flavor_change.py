@@ -54,6 +54,8 @@ class Change:
     """Those that run on the flavor of today."""
     servers_told: bool = True
     """Whether anybody told which servers there are."""
+    servers_left_out: int = 0
+    """Servers of the cloud of which nobody told what they run on."""
     id: str = ""
     """The id of today; "" where unknown."""
 
@@ -61,7 +63,7 @@ class Change:
     def risky(self) -> bool:
         """Whether it needs to be accepted: something goes, or servers were booted of it."""
         if self.kind == "update":
-            return bool(self.servers) or not self.servers_told
+            return bool(self.servers or self.servers_left_out) or not self.servers_told
         return self.kind in ("recreate", "delete")
 
     @property
@@ -89,15 +91,18 @@ class Change:
             return ""
         if not self.servers_told:
             return "nobody told which servers run on it"
+        count = self.servers_left_out
+        left_out = f"servers that were left out and may run on it: {count}" if count else ""
         if not self.servers:
-            return "no server runs on it"
+            return left_out or "no server runs on it"
         shown = [
             f"{each.name or each.id} on {each.host or 'no host'}" for each in self.servers[:_NAMED]
         ]
         more = len(self.servers) - len(shown)
         rest = f" and {more} more" if more else ""
         named = f"{', '.join(shown)}{rest}"
-        return f"servers on it keep it as it is today until they are resized: {named}"
+        text = f"servers on it keep it as it is today until they are resized: {named}"
+        return f"{text}; {left_out}" if left_out else text
 
     def as_dict(self) -> dict[str, t.Any]:
         """Show it as plain data."""
@@ -118,26 +123,56 @@ class Change:
                 for each in self.servers
             ],
             "servers_told": self.servers_told,
+            "servers_left_out": self.servers_left_out,
         }
 
 
 def changes(
-    wanted: Iterable[Flavor], now: Iterable[Flavor], servers: Iterable[Server] | None
+    wanted: Iterable[Flavor],
+    now: Iterable[Flavor],
+    servers: Iterable[Server] | None,
+    left_out: int = 0,
 ) -> tuple[Change, ...]:
-    """Compare flavors with those of today by name; ``servers`` is None where nobody told."""
+    """Compare flavors with those of today by name; ``servers`` is None where nobody told, and
+    ``left_out`` counts others.
+
+    Raises ``InputError`` where a client would take another flavor of today for a wanted one.
+    """
+    wanted = tuple(wanted)
     today = {flavor.name: flavor for flavor in now}
+    _refuse_mistaken(wanted, today.values())
     users = _users(servers)
     told = servers is not None
     return tuple(
-        _change(flavor, today[flavor.name], users.get(flavor.name, ()), told)
+        _change(flavor, today[flavor.name], users.get(flavor.name, ()), told, left_out)
         if flavor.name in today
         else Change(flavor.name, "create", servers_told=told)
         for flavor in wanted
     )
 
 
+def _refuse_mistaken(wanted: Iterable[Flavor], today: Iterable[Flavor]) -> None:
+    """Refuse a name or id that is one of another flavor: clients look a flavor up by either, the
+    id first, and would change or delete that one.
+    """
+    owners = {text: now for now in today for text in (now.name, now.id) if text}
+    owners |= {now.id: now for now in owners.values() if now.id}
+    for flavor in wanted:
+        for key, text in (("name", flavor.name), ("id", flavor.id)):
+            other = owners.get(text)
+            if other and other.name != flavor.name:
+                what = f"{quoted(text)} names {quoted(other.name)} of today too"
+                where = flavor.where or quoted(flavor.name)
+                raise InputError(
+                    what, "a name and an id that no other flavor has", f"{where}: {key}"
+                )
+
+
 def deletions(
-    names: Iterable[str], now: Iterable[Flavor], servers: Iterable[Server] | None
+    names: Iterable[str],
+    now: Iterable[Flavor],
+    servers: Iterable[Server] | None,
+    left_out: int = 0,
 ) -> Iterator[Change]:
     """List the deletions of flavors that are managed no more."""
     today = {flavor.name: flavor.id for flavor in now}
@@ -148,6 +183,7 @@ def deletions(
             "delete",
             servers=tuple(users.get(name, ())),
             servers_told=servers is not None,
+            servers_left_out=left_out,
             id=today.get(name, ""),
         )
 
@@ -159,7 +195,9 @@ def _users(servers: Iterable[Server] | None) -> dict[str, list[Server]]:
     return users
 
 
-def _change(wanted: Flavor, now: Flavor, servers: Sequence[Server], told: bool) -> Change:
+def _change(
+    wanted: Flavor, now: Flavor, servers: Sequence[Server], told: bool, left_out: int
+) -> Change:
     sizes = {
         key: (getattr(now, field), getattr(wanted, field))
         for key, field in _SIZES.items()
@@ -174,7 +212,7 @@ def _change(wanted: Flavor, now: Flavor, servers: Sequence[Server], told: bool) 
         if now.extra_specs.get(key) != wanted.extra_specs.get(key)
     }
     kind: Kind = "recreate" if sizes else "update" if specs else "keep"
-    return Change(wanted.name, kind, sizes, specs, tuple(servers), told, now.id)
+    return Change(wanted.name, kind, sizes, specs, tuple(servers), told, left_out, now.id)
 
 
 def refusal(found: Iterable[Change], accepted: Iterable[str]) -> str:

@@ -19,6 +19,7 @@ from ...module_utils._read.errors import InputError, quoted
 from .._model.flavor import Flavor
 from .._rules.audit import audit, changed, errors, findings, new_findings
 from .._rules.cases import flavor_case, host_case
+from .._rules.hosts import isolated
 from .._rules.rule import FleetCase, Severity
 
 if t.TYPE_CHECKING:
@@ -252,7 +253,10 @@ def _tried(
             *(f"{each.code}: {each.what}" for each in errors(found)),
             *(f"{code}: {what}" for code, what in together),
         ),
-        tuple(f"{each.code}: {each.what}" for each in found if each.severity is Severity.WARNING),
+        (
+            *(f"{each.code}: {each.what}" for each in found if each.severity is Severity.WARNING),
+            *_piling(case),
+        ),
     )
 
 
@@ -275,6 +279,18 @@ def _failing(case: FlavorCase) -> Iterator[str]:
     for host, outcome in zip(case.hosts, case.outcomes, strict=True):
         if outcome.stage in ("claim", "driver"):
             yield f"{host.names[0]} is chosen and fails at {outcome.stage}: {outcome.reason}"
+
+
+def _piling(case: FlavorCase) -> Iterator[str]:
+    """List the hosts on which shared emulator threads may pile up on one CPU.
+
+    Source: the kernel's ``isolcpus``, which takes CPUs out of the balancing of load.
+    """
+    if case.spec("hw:emulator_threads_policy") != "share":
+        return
+    for host, outcome in zip(case.hosts, case.outcomes, strict=True):
+        if outcome.boots and host.sets and host.sets.shared & isolated(host):
+            yield f"{host.names[0]} has isolated CPUs in cpu_shared_set: threads may pile up on one"
 
 
 def _refusals(case: FlavorCase) -> str:
@@ -310,7 +326,8 @@ def _against(trial: _Trial, best: _Trial) -> str:
     for host, outcome in zip(trial.case.hosts, trial.case.outcomes, strict=True):
         if host.names[0] in best.takers - trial.takers:
             return f"{host.names[0]} refuses at {outcome.stage}: {outcome.reason}"
-    return next(iter((*trial.faults, *trial.warnings)), "it keeps fewer hosts")
+    own = (text for text in (*trial.faults, *trial.warnings) if text not in best.warnings)
+    return next(own, "it keeps fewer hosts")
 
 
 def _ways(wish: FlavorWish) -> dict[str, tuple[Way, ...]]:

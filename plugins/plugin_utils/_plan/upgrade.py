@@ -134,6 +134,7 @@ class _Planner:
             and self._reconfigured(others)
         ):
             self._flipped()
+        kept = self._homes(homes)
         return Plan(
             tuple(self.steps),
             tuple(self.blockers),
@@ -143,7 +144,7 @@ class _Planner:
             before,
             len(self._left()),
             tuple(each.label for each in self.wanted.values()),
-            tuple(label for label in homes if label not in self._homes(homes)),
+            tuple(label for label in homes if label not in kept),
             tuple(self.unschedulable),
         )
 
@@ -176,14 +177,14 @@ class _Planner:
                 self.unschedulable.append(each.label)
                 del self.wanted[key]
 
-    def _homes(self, among: Collection[str] | None = None) -> set[str]:
+    def _homes(self, among: Collection[str] | None = None) -> dict[str, None]:
         """List the flavors that nobody uses, alone and with the images that make a difference,
-        which an empty host would take; of those named."""
+        which an empty host would take; of those named. They are keys, to keep their order."""
         kinds = {
             (id(s.host.topology), id(s.host.config), s.release.name, s.host.traits): s
             for s in self.cloud.hosts.values()
         }
-        found = set()
+        found: dict[str, None] = {}
         for flavor in self.fleet.flavors:
             images = telling(flavor, self.fleet.images, self.cloud.scheduler)
             for image in (NO_IMAGE, *images):
@@ -192,7 +193,7 @@ class _Planner:
                     continue
                 asked = self.cloud.ask(flavor, image)
                 if any(right_class(self._when_empty(key, asked, s), s) for s in kinds.values()):
-                    found.add(label)
+                    found[label] = None
         return found
 
     def _want(self, flavor: Flavor, image: Image) -> None:

@@ -74,8 +74,12 @@ def hcl_text(value: str) -> str:
 
 
 def from_hcl(text: str) -> str:
-    """Read what :func:`hcl_text` wrote."""
-    found: str = json.loads(text.replace("$${", "${").replace("%%{", "%{"))
+    """Read what :func:`hcl_text` wrote, or at least the bare text of what another hand did."""
+    text = text.replace("$${", "${").replace("%%{", "%{")
+    try:
+        found: str = json.loads(text)
+    except ValueError:
+        return text.strip('"')
     return found
 
 

@@ -110,21 +110,30 @@ def render(designs: Sequence[Design], changes: Sequence[Change], form: str) -> F
     return File((), made.path, text, (*made.notes, *by_hand))
 
 
-def earlier(dest: str, form: str, designs: Iterable[Design]) -> tuple[str, ...]:
+def earlier(dest: str, form: str, file: File) -> tuple[str, ...]:
     """Name the flavors that the file of an earlier run keeps alive and this one does not: those
-    of Terraform, which destroys what its files hold no more.
+    of Terraform, which destroys what its files hold no more, or under another label or with other
+    attributes than extra specs.
 
     Raises ``InputError`` where the file cannot be read.
     """
-    path = os.path.join(os.path.expanduser(dest), FORMS[form].path)
+    path = os.path.join(os.path.expanduser(dest), file.path)
     if form != "terraform" or not os.path.isfile(path):
         return ()
-    kept = {design.flavor.name for design in designs}
-    found = map(from_hcl, _MANAGED.findall(read_text(path)))
-    return tuple(name for name in found if name not in kept)
+    kept = set(_managed(file.text))
+    return tuple(dict.fromkeys(each[1] for each in _managed(read_text(path)) if each not in kept))
 
 
-_MANAGED = re.compile(r'^  name += ("(?:[^"\\]|\\.)*")$', re.MULTILINE)
+def _managed(text: str) -> Iterator[tuple[str, str, str]]:
+    """List label, name and the other attributes of each resource, without extra specs."""
+    for label, attributes in _RESOURCE.findall(text):
+        plain = " ".join(re.sub(r"(?m)^ *(\w+) *= ", r"\1 = ", attributes).splitlines())
+        for name in _NAME.findall(attributes):
+            yield label, from_hcl(name), plain
+
+
+_RESOURCE = re.compile(r'^resource "openstack_compute_flavor_v2" "([^"]*)" \{\n((?:  .*\n)*)', re.M)
+_NAME = re.compile(r'^  name += ("(?:[^"\\]|\\.)*")$', re.MULTILINE)
 
 
 def _refuse_disks(designs: Iterable[Design]) -> None:
@@ -214,9 +223,16 @@ def _properties(specs: Mapping[str, str]) -> list[tuple[str, str]]:
 def _command(verb: str, options: Iterable[tuple[str, str]], name: str) -> str:
     """Write one command; what follows ``--`` is no option, whatever it begins with."""
     words = [f"openstack flavor {verb}"]
-    words += [f"{option} {shlex.quote(value)}" if value else option for option, value in options]
+    words += [_option(option, value) for option, value in options]
     words.append(f"-- {shlex.quote(name)}" if name.startswith("-") else shlex.quote(name))
     return " \\\n  ".join(words) if len(words) > _SHORT else " ".join(words)
+
+
+def _option(option: str, value: str) -> str:
+    """Write an option; a value that begins as options do stands in one word with it."""
+    if not value:
+        return option
+    return f"{option}{'=' if value.startswith('-') else ' '}{shlex.quote(value)}"
 
 
 _SHORT = 4

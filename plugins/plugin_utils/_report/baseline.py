@@ -23,22 +23,32 @@ def read(path: str) -> Baseline:
 
 
 def baseline(document: object, where: str = "baseline") -> Baseline:
-    """Take the findings of a report. Raises ``InputError`` for what is none."""
+    """Take the findings of a report, but for those that were waived when it was written.
+
+    These count again when their waivers have expired. Raises ``InputError`` for what is no report
+    of a command that runs rules.
+    """
     if not isinstance(document, dict) or "verdict" not in document:
         raise InputError("this is no report", _ACCEPTED, where)
     if document.get("format") != 1:
         raise InputError("this report is of another version", "format 1", where)
+    if not {"findings", "waivers"} & set(document):
+        raise InputError("this report is of a command without rules", _ACCEPTED, where)
     try:
         now = _known(document)
-        target = document.get("target")
-        return Baseline(now, _known(target) if target else now)
+        then = _known(document.get("target") or {})
     except (AttributeError, IndexError, KeyError, TypeError):
         raise InputError("the findings of this report are broken", _ACCEPTED, where) from None
+    for about, names in now.items():
+        then.setdefault(about, set()).update(names)
+    return Baseline(now, then)
 
 
 def _known(report: dict[str, t.Any]) -> dict[Key, set[str]]:
     found: dict[Key, set[str]] = {}
     for finding, names in _findings(report):
+        if finding.get("waived"):
+            continue
         about = key(str(finding["code"]), str(finding["subject"]), str(finding["what"]))
         found.setdefault(about, set()).update(names)
     return found

@@ -14,6 +14,7 @@ import typing as t
 
 from .._rules.rule import Severity
 from .findings import Places, standing
+from .rendering import visible
 
 if t.TYPE_CHECKING:
     from .._rules.rule import Finding
@@ -48,4 +49,4 @@ def document(findings: Findings) -> list[dict[str, t.Any]]:
 def _description(finding: Finding) -> str:
     aside = standing(finding)
     text = f"{finding.subject}: {finding.what}. Then: {finding.effect}. Fix: {finding.fix}"
-    return f"({aside}) {text}" if aside else text
+    return visible(f"({aside}) {text}" if aside else text)

@@ -17,6 +17,7 @@ from . import rendering
 if t.TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from .._model.config import HostConfig
     from .._model.host import Host
     from .._rules.rule import HostCase
 
@@ -112,7 +113,7 @@ def chart(case: HostCase, pinned: int = 0, emulator: int = 0) -> Chart:
     rest = tuple((cpu,) for cpu in ids(host.topology.present & ~placed))
     if rest:
         cells.append(Cell(None, 0, rest))
-    return Chart(tuple(cells), marks, _sets(sorted_))
+    return Chart(tuple(cells), marks, _sets(host.config, sorted_))
 
 
 def cpu_map(
@@ -142,12 +143,17 @@ def cpu_map(
     )
 
 
-def _sets(found: Roles) -> str:
+def _sets(config: HostConfig, found: Roles) -> str:
     if found.legacy:
         return f"legacy, {to_text(found.shared)} for every vCPU"
-    return (
-        f"shared {to_text(found.shared) or 'none'}, dedicated {to_text(found.dedicated) or 'none'}"
-    )
+    shared = to_text(found.shared) or _absent(config.vcpu_pin_set or config.cpu_shared_set)
+    dedicated = to_text(found.dedicated) or _absent(config.cpu_dedicated_set)
+    told = f"shared {shared}, dedicated {dedicated}"
+    return told if found.readable else f"{told}; Nova refuses them"
+
+
+def _absent(given: str | None) -> str:
+    return "none" if not given or _tolerant(given) is not None else "unreadable"
 
 
 def _mark(cpu: int, host: Host, found: Roles, pinned: int, emulator: int) -> str:

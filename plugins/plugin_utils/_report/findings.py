@@ -8,6 +8,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import importlib
 import os
@@ -19,6 +20,7 @@ from ...module_utils._read.errors import InputError
 from .._rules.catalog import RULES
 from .._rules.exceptions import key_of
 from .._rules.rule import Severity, WaiverCase
+from .naming import compact
 
 if t.TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -30,6 +32,9 @@ PAGES = "https://example.org/pinguard/nova/docs/rules.md"
 
 FAIL_ON = {"error": 2, "warning": 1, "never": 3}
 """Fail policies, each with the least status that fails."""
+
+_HOSTS = 20
+"""Ranges and names of hosts that are shown of one finding."""
 
 _AT_LINE = re.compile(r"(?P<path>.+?):(?P<line>[1-9][0-9]{0,8})", re.DOTALL)
 _IN_FILES = ("flavor", "image", "server", "guest", "waiver")
@@ -166,6 +171,12 @@ def _relative(path: str) -> str:
         return path
     inside = os.path.relpath(path)
     return path if inside.startswith(os.pardir) else inside
+
+
+@functools.lru_cache(maxsize=256)
+def hosts_of(names: tuple[str, ...]) -> str:
+    """Name the hosts of a finding in short; many findings are about the same thousands."""
+    return compact(names, parts=_HOSTS)
 
 
 def standing(finding: Finding) -> str:

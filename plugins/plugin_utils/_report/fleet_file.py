@@ -9,6 +9,7 @@ import dataclasses
 import json
 import typing as t
 
+from ...module_utils._read import files
 from ...module_utils._read.errors import InputError
 from .._model import cloud_api, cloud_joining, documents
 from .._model.cloud_api import NEEDS, Compute
@@ -82,6 +83,9 @@ def fleet_info(
     # Whatever was told, the other commands can read the file.
     documents.fleet(made.fleet, where="what the cloud tells")
     text = json.dumps(made.fleet, indent=1) + "\n"
+    if len(text) > files.LARGE:
+        what = f"the file would have {len(text)} bytes, more than any command reads"
+        raise InputError(what, f"at most {files.LARGE}: fewer hosts, one file for some", path)
     written = write(path, text, check=wish.check, mode=MODE)
     counts = {
         part: len(made.fleet[part])
@@ -243,6 +247,12 @@ def _left_out(told: Told, made: cloud_joining.Joined) -> list[str]:
         )
     if told.servers is None and told.providers:
         found.append("allocations: left out, since without the servers nobody knows whose they are")
+    if made.away:
+        shown = ", ".join(made.away[:5])
+        found.append(
+            f"allocations: left out what {counted(len(made.away), 'server')} on hosts without facts"
+            f" hold here, on the move as it seems: {shown}"
+        )
     if made.unclear:
         shown = ", ".join(made.unclear[:5])
         found.append(

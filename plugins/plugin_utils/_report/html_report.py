@@ -24,7 +24,7 @@ from .._rules.rule import Severity
 from . import cpu_drawing, emulator_report, json_report, text
 from .grouping import grouped
 from .naming import compact, counted
-from .rendering import FOLDER
+from .rendering import FOLDER, visible
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -132,12 +132,14 @@ def findings_page(
     named |= dict.fromkeys(name for each in view.found for name in each.names)
     named |= dict.fromkeys(name for change in changes for name in change.names)
     places = {name: index for index, name in enumerate(named)}
-    counts = collections.Counter(each.severity for each in view.found if each.counts)
+    counts = collections.Counter(each.severity.value for each in view.found if each.counts)
+    counts["waived"] = sum(each.waiver is not None for each in view.found)
+    counts["known"] = sum(each.known for each in view.found)
     given: Data = {
         "title": TITLES.get(view.command, view.command),
         "verdict": view.verdict,
         "status": view.status,
-        "tiles": [tile(counts[each], each.value, kind=each.value) for each in Severity],
+        "tiles": list(_counts(counts)),
         "classes": [{"label": name, "names": [name], "hosts": name} for name in named],
         "findings": list(listed(grouped(view.found), places)),
         "report": report,
@@ -177,6 +179,7 @@ def audit_page(
                 for each in listed(grouped(found), _places(now), len(_places(audit)))
             ],
             report=report,
+            subject="flavor" if now.rows else "",
             maps=cpu_drawing.maps(now.hosts, labels),
             matrices=[
                 {"label": when, **_matrix(audit, _places(now))}
@@ -188,12 +191,17 @@ def audit_page(
     )
 
 
-def _tiles(total: Data, *, with_flavors: bool) -> Iterator[Tile]:
+def _counts(total: Mapping[str, int]) -> Iterator[Tile]:
+    """Count findings: those of each severity, and those that do not count."""
     for severity in Severity:
         yield tile(total[severity.value], severity.value, kind=severity.value)
     for word in ("waived", "known"):
         if total[word]:
             yield Tile(total[word], word)
+
+
+def _tiles(total: Data, *, with_flavors: bool) -> Iterator[Tile]:
+    yield from _counts(total)
     yield tile(total["hosts"], "host")
     yield tile(total["host_classes"], "class of hosts", "classes of hosts")
     if with_flavors:
@@ -321,7 +329,7 @@ def _hash(source: str) -> str:
 def _cleaned(value: t.Any) -> t.Any:
     """Put ``?`` for characters in texts that would change how others are shown."""
     if isinstance(value, str):
-        return _visible(value)
+        return visible(value)
     if isinstance(value, dict):
         return {key: _cleaned(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
@@ -329,17 +337,11 @@ def _cleaned(value: t.Any) -> t.Any:
     return value
 
 
-def _visible(value: str) -> str:
-    if value.isprintable():
-        return value
-    return "".join(each if each.isprintable() or each == "\n" else "?" for each in value)
-
-
 def _final(value: t.Any) -> t.Any:
     if value is None:
         return ""
     markup = not isinstance(value, str) or hasattr(value, "__html__")
-    return value if markup else _visible(value)
+    return value if markup else visible(value)
 
 
 _ENVIRONMENT = jinja2.Environment(

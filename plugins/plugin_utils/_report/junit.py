@@ -11,17 +11,15 @@ could not be read: then the verdict is a case of its own.
 
 from __future__ import annotations
 
-import re
 import typing as t
 import xml.etree.ElementTree as ET
 
-from .findings import standing
+from .findings import hosts_of, standing
+from .rendering import visible
 
 if t.TYPE_CHECKING:
     from .._rules.rule import Finding
     from .findings import Findings, Topic
-
-_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def render(findings: Findings) -> str:
@@ -57,13 +55,13 @@ def _suite(root: ET.Element, topic: Topic, found: list[Finding], findings: Findi
     for finding in found:
         case = _case(suite, topic.code, f"{finding.subject}: {finding.what}", findings)
         if findings.fails(finding):
-            attributes = {"type": finding.severity.value, "message": _clean(finding.what)}
+            attributes = {"type": finding.severity.value, "message": visible(finding.what)}
             ET.SubElement(case, "failure", attributes).text = _text(finding)
         elif finding.counts:
             told = f"{finding.severity.value}: {_text(finding)}"
             ET.SubElement(case, "system-out").text = told
         else:
-            ET.SubElement(case, "skipped", {"message": _clean(standing(finding))})
+            ET.SubElement(case, "skipped", {"message": visible(standing(finding))})
             ET.SubElement(case, "system-out").text = _text(finding)
     if not found:
         _case(suite, topic.code, "nothing found", findings)
@@ -72,11 +70,11 @@ def _suite(root: ET.Element, topic: Topic, found: list[Finding], findings: Findi
 def _verdict(root: ET.Element, findings: Findings) -> None:
     about = {"name": "verdict", "tests": "1", "failures": "1", "errors": "0", "skipped": "0"}
     case = _case(ET.SubElement(root, "testsuite", about), "verdict", findings.verdict, findings)
-    ET.SubElement(case, "failure", {"type": "verdict", "message": _clean(findings.verdict)})
+    ET.SubElement(case, "failure", {"type": "verdict", "message": visible(findings.verdict)})
 
 
 def _case(suite: ET.Element, code: str, name: str, findings: Findings) -> ET.Element:
-    about = {"classname": f"{findings.command}.{_clean(code)}", "name": _clean(name), "time": "0"}
+    about = {"classname": f"{findings.command}.{visible(code)}", "name": visible(name), "time": "0"}
     return ET.SubElement(suite, "testcase", about)
 
 
@@ -88,12 +86,7 @@ def _text(finding: Finding) -> str:
         f"fix: {finding.fix}",
     ]
     if finding.names:
-        lines.append(f"on: {', '.join(finding.names)}")
+        lines.append(f"on: {hosts_of(finding.names)}")
     if finding.where:
         lines.append(f"see: {finding.where}")
-    return _clean("\n".join(lines))
-
-
-def _clean(text: str) -> str:
-    """Replace what XML cannot hold."""
-    return _FORBIDDEN.sub("?", text)
+    return visible("\n".join(lines))

@@ -8,8 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from . import rendering
-from .findings import standing, topic
-from .naming import compact
+from .findings import hosts_of, standing, topic
 
 if t.TYPE_CHECKING:
     from .._rules.rule import Finding
@@ -61,4 +60,4 @@ def _groups(found: list[Finding]) -> list[dict[str, t.Any]]:
 
 def _on(finding: Finding) -> str:
     """Name the hosts that the subject does not name itself."""
-    return "" if finding.subject == f"host {''.join(finding.names)}" else compact(finding.names)
+    return "" if finding.subject == f"host {''.join(finding.names)}" else hosts_of(finding.names)

@@ -37,6 +37,17 @@ def printable(value: object) -> str:
     return "".join(character if character.isprintable() else "?" for character in text)
 
 
+def visible(text: str) -> str:
+    r"""Put ``?`` for characters that hide others or turn them around; lines stay as they are.
+
+    >>> visible("a\nb\u202ec\x00")
+    'a\nb?c?'
+    """
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() or each == "\n" else "?" for each in text)
+
+
 def wrapped(
     value: str, width: int, first: str = "", rest: str = "", *, several: bool = False
 ) -> str:

@@ -15,6 +15,7 @@ import urllib.parse
 
 from .._rules.rule import Severity
 from .findings import Places, standing
+from .rendering import visible
 
 if t.TYPE_CHECKING:
     from .._rules.rule import Finding
@@ -112,7 +113,7 @@ def _result(
 
 def _message(text: str) -> str:
     """Keep a text from being taken for links and placeholders (sections 3.11.5 and 3.11.6)."""
-    return re.sub(r"\{([0-9]+)\}", r"{{\1}}", text.replace("](", r"\]("))
+    return re.sub(r"\{([0-9]+)\}", r"{{\1}}", visible(text).replace("](", r"\]("))
 
 
 def _uri(path: str) -> str:

@@ -19,6 +19,10 @@ if t.TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 
+_LARGEST = 1 << 30
+"""Bytes of a file that is replaced: a report may be larger than anything that is given."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Written:
     """What a file was and is, or would be."""
@@ -71,7 +75,7 @@ def write_all(texts: Mapping[str, str], *, check: bool = False, mode: int = 0o64
 
 
 def _planned(path: str, text: str) -> Written:
-    before = files.read_text(path) if os.path.lexists(path) else None
+    before = files.read_text(path, _LARGEST) if os.path.lexists(path) else None
     return Written(path, before != text, before or "", text)
 
 

@@ -57,7 +57,7 @@ class Baseline:
 
     now: Mapping[Key, Collection[str]]
     then: Mapping[Key, Collection[str]]
-    """Those at the target release; the same where that report has none."""
+    """Those, and the ones at the target release of that report where it has one."""
 
 
 class Exceptions:
@@ -69,7 +69,7 @@ class Exceptions:
         today: datetime.date,
         baseline: Baseline | None = None,
     ) -> None:
-        """Take the exceptions. Raises ``InputError`` for a waiver of a rule that there is not."""
+        """Take the exceptions. Raises ``InputError`` for one of no rule, or of waivers."""
         self._today = today
         self._baseline = baseline
         self._used: set[Waiver] = set()
@@ -79,6 +79,12 @@ class Exceptions:
             if waiver.rule not in _CODES:
                 raise InputError(
                     f"there is no rule {quoted(waiver.rule)}", "a code such as HC-11", waiver.where
+                )
+            if _CODES[waiver.rule] is WaiverCase:
+                raise InputError(
+                    f"{waiver.rule} is about waivers, which are mended or deleted",
+                    "another rule",
+                    waiver.where,
                 )
             self._waivers.setdefault(waiver.rule, []).append(waiver)
 

@@ -164,13 +164,17 @@ def sdk(monkeypatch: pytest.MonkeyPatch) -> types.SimpleNamespace:
         pass
 
     def get(path: str, **options: t.Any) -> types.SimpleNamespace:
-        assert options == {"microversion": "1.6", "raise_exc": False}
-        return types.SimpleNamespace(status_code=200, text=json.dumps(ANSWERS[path]))
+        assert options == {"microversion": "1.6", "raise_exc": False, "stream": True}
+        body = json.dumps(ANSWERS[path]).encode()
+        return types.SimpleNamespace(
+            status_code=200, iter_content=lambda _size: [body], close=lambda: None
+        )
 
     def connect(cloud: str) -> types.SimpleNamespace:
         if cloud != "admin":
             raise ConfigError(f"Cloud {cloud} was not found.")
-        return types.SimpleNamespace(placement=types.SimpleNamespace(get=get))
+        session = types.SimpleNamespace(timeout=None)
+        return types.SimpleNamespace(session=session, placement=types.SimpleNamespace(get=get))
 
     made = types.SimpleNamespace(
         connect=connect, exceptions=types.SimpleNamespace(SDKException=ConfigError)

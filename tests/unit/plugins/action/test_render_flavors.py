@@ -111,6 +111,18 @@ def test_extra_specs_change_freely_where_nobody_is(
     assert "nobody told which servers run on it" in refused["msg"]
 
 
+def test_a_fleet_file_tells_whether_servers_were_left_out(
+    folder: pathlib.Path, host: dict[str, t.Any], pinned: dict[str, t.Any]
+) -> None:
+    document = {"hosts": [{**host, "name": "a"}], "flavors": [pinned], "servers": []}
+    given: dict[str, t.Any] = {"fleet": "f.json", "facts": None, "flavors": None}
+    (folder / "f.json").write_text(json.dumps(document))
+    assert run(folder, **given)["changed"]
+    (folder / "f.json").write_text(json.dumps({**document, "servers_left_out": 2}))
+    assert "left out and may run on it: 2" in run(folder, **given)["msg"]
+    assert "left out and may run on it: 2" in run(folder, **given, servers=[])["msg"]
+
+
 def test_terraform_destroys_nothing_unaccepted(folder: pathlib.Path) -> None:
     given: dict[str, t.Any] = {"form": "terraform", "servers": []}
     run(folder, **given)

@@ -123,3 +123,6 @@ def test_other_documents_are_refused(document: t.Any) -> None:
 def test_a_name_is_wished_once() -> None:
     with pytest.raises(InputError, match="'a' is wished twice"):
         wishes([LEAST, LEAST])
+    with pytest.raises(InputError, match="'7' is wished twice"):
+        wishes([{**LEAST, "id": "7"}, {**LEAST, "name": "7"}])
+    assert wishes([{**LEAST, "id": "a"}])[0].id == "a"

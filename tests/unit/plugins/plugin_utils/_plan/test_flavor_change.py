@@ -97,6 +97,23 @@ def test_what_is_risky_has_to_be_accepted_by_name() -> None:
         refusal(found, ["a", "c"])
 
 
+def test_servers_that_were_left_out_may_run_on_it() -> None:
+    (found,) = changes([flavor(extra_specs={})], [NOW], [], 3)
+    assert found.risky
+    assert found.text.endswith("; servers that were left out and may run on it: 3")
+    (gone,) = deletions(["a"], [NOW], [server()], 3)
+    assert gone.text.endswith("db-1 on cmp-1; servers that were left out and may run on it: 3")
+
+
+@pytest.mark.parametrize("wanted", [Flavor("7", 1, 1, {}), Flavor("b", 1, 1, {}, id="7")])
+def test_what_a_client_would_take_for_another_flavor_is_refused(wanted: Flavor) -> None:
+    with pytest.raises(InputError, match="'7' names 'a' of today too"):
+        changes([wanted], [NOW], [])
+    with pytest.raises(InputError, match="'b': id: 'a' names 'a' of today too"):
+        changes([Flavor("b", 1, 1, {}, id="a")], [NOW], [])
+    assert changes([flavor(id="a")], [NOW], [])[0].kind == "recreate"
+
+
 def test_deletions_are_risky() -> None:
     (found,) = deletions(["a"], [NOW], [])
     assert (found.kind, found.risky, found.id) == ("delete", True, "7")

@@ -85,6 +85,15 @@ def test_share_needs_a_shared_set_on_every_host() -> None:
         designed(*both, emulator="share")
 
 
+def test_emulator_threads_are_kept_off_isolated_shared_cpus() -> None:
+    machine = dataclasses.replace(examples.topology(), isolated=2**32 - 2)
+    made = designed(examples.new_style(machine=machine), intent="pinned-realtime")
+    assert made.flavor.extra_specs["hw:emulator_threads_policy"] == "isolate"
+    assert "not share, for cmp-1 has isolated CPUs" in why(made, "hw:emulator_threads_policy")
+    kept = designed(examples.new_style(machine=machine), intent="pinned-realtime", emulator="share")
+    assert kept.flavor.extra_specs["hw:emulator_threads_policy"] == "share"
+
+
 def test_pages_are_asked_for_where_hosts_have_them() -> None:
     with_pages, without = examples.new_style(machine=PAGES), examples.new_style()
     assert designed(with_pages).flavor.extra_specs["hw:mem_page_size"] == "large"

@@ -413,8 +413,9 @@ def test_servers_that_the_reshape_gives_too_little_are_told() -> None:
 
 
 def test_a_flavor_that_nobody_uses_and_that_loses_its_last_host_is_told() -> None:
-    plan = planned(a_fleet(*TWO, flavors=(DEDICATED, ISOLATE), on=[(0, DEDICATED)]))
-    assert plan.lost == ("isolate",)
+    unused = tuple(dataclasses.replace(ISOLATE, name=f"isolate.{size}") for size in "smlxt")
+    plan = planned(a_fleet(*TWO, flavors=(DEDICATED, *unused), on=[(0, DEDICATED)]))
+    assert plan.lost == tuple(flavor.name for flavor in unused)
     assert plan.complete
 
 

@@ -168,6 +168,15 @@ def test_a_shell_takes_no_name_for_a_command() -> None:
     assert f"x:y={HOSTILE}" in words
 
 
+def test_a_value_is_no_option(designs: tuple[Design, ...]) -> None:
+    (wish,) = wishes([{**WISHES[0], "id": "-7", "extra_specs": {"-x": "1"}}])
+    flavor = Flavor("a", 8, 8192, {"-x": "1"}, 40, id="-7")
+    made_ = (Design(wish, flavor, (), ()),)
+    assert {"--id=-7", "--property=-x=1"} <= set(
+        shlex.split(render(made_, new(made_), "commands").text, comments=True)
+    )
+
+
 def test_terraform_takes_no_name_for_a_template() -> None:
     text = render(hostile(), new(hostile()), "terraform").text
     body = [line for line in text.splitlines() if not line.startswith("#")]
@@ -193,11 +202,42 @@ def test_any_text_comes_back(text: str) -> None:
 def test_terraform_would_destroy_what_leaves_its_file(one: str, other: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, FORMS["terraform"].path)
-        assert earlier(folder, "terraform", ()) == ()
-        path.write_text(render(hostile(one), new(hostile(one)), "terraform").text, "utf-8")
-        assert earlier(folder, "terraform", hostile(one)) == ()
-        assert earlier(folder, "terraform", hostile(other)) == (() if one == other else (one,))
-        assert earlier(folder, "commands", hostile(other)) == ()
+        first, then = (
+            render(hostile(name), new(hostile(name)), "terraform") for name in (one, other)
+        )
+        assert earlier(folder, "terraform", first) == ()
+        path.write_text(first.text, "utf-8")
+        assert earlier(folder, "terraform", first) == ()
+        assert earlier(folder, "terraform", then) == (() if one == other else (one,))
+        assert earlier(folder, "commands", then) == ()
+
+
+@pytest.mark.parametrize(
+    ("wishes_", "gone"),
+    [
+        ([{"name": "a b"}], ()),
+        ([{"name": "a b", "threads": "prefer", "swap": 0}], ()),
+        ([{"name": "a.b"}, {"name": "a b"}], ("a b",)),
+        ([{"name": "a b", "disk": 0}], ("a b",)),
+        ([{"name": "a b", "id": "7"}], ("a b",)),
+        ([{"name": "a b", "public": False}], ("a b",)),
+        ([], ("a b",)),
+    ],
+)
+def test_terraform_would_make_anew_what_it_cannot_change(
+    tmp_path: pathlib.Path, wishes_: list[dict[str, t.Any]], gone: tuple[str, ...]
+) -> None:
+    before = made({**WISHES[0], "name": "a b"})
+    text = render(before, new(before), "terraform").text
+    (tmp_path / FORMS["terraform"].path).write_text(text, "utf-8")
+    then = made(*({**WISHES[0], **each} for each in wishes_)) if wishes_ else ()
+    assert earlier(str(tmp_path), "terraform", render(then, new(then), "terraform")) == gone
+
+
+def test_files_of_another_hand_are_read_too(tmp_path: pathlib.Path) -> None:
+    text = 'resource "openstack_compute_flavor_v2" "x" {\n  name = "a\\q"\n}\n'
+    (tmp_path / FORMS["terraform"].path).write_text(text, "utf-8")
+    assert earlier(str(tmp_path), "terraform", render((), (), "terraform")) == ("a\\q",)
 
 
 def test_resources_have_names_of_their_own() -> None:

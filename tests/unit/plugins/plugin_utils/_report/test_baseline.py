@@ -131,6 +131,17 @@ def test_what_is_waived_stays_and_does_not_count(name: str, tmp_path: pathlib.Pa
         assert "waived until 2026-11-30 by ops: so" in (tmp_path / "b" / option).read_text()
 
 
+def test_what_was_waived_is_not_known(name: str, tmp_path: pathlib.Path) -> None:
+    _result, first = reported(name, tmp_path / "a", None, None)
+    code = found(first)[0]["code"]
+    waiver = {"rule": code, "reason": "so", "owner": "ops", "expires": TODAY.isoformat()}
+    path = tmp_path / "waivers.yml"
+    path.write_text(yaml.safe_dump({"waivers": [waiver]}))
+    reported(name, tmp_path / "b", path, None)
+    _result, later = reported(name, tmp_path / "c", None, tmp_path / "b" / "json_path")
+    assert {each["code"] for each in found(later) if not each["known"]} == {code}
+
+
 def test_an_expired_waiver_is_found_in_every_report(name: str, tmp_path: pathlib.Path) -> None:
     _result, first = reported(name, tmp_path / "a", None, None)
     day = (TODAY - datetime.timedelta(days=1)).isoformat()
@@ -146,11 +157,23 @@ def test_an_expired_waiver_is_found_in_every_report(name: str, tmp_path: pathlib
         assert "expired on" in (tmp_path / "b" / option).read_text()
 
 
+def test_what_is_known_now_is_known_at_any_target_release(tmp_path: pathlib.Path) -> None:
+    _result, first = reported("flavor_audit ahead", tmp_path / "a", None, None)
+    first["target"]["findings"].clear()
+    path = tmp_path / "known.json"
+    path.write_text(json.dumps(first))
+    result, later = reported("flavor_audit ahead", tmp_path / "b", None, path)
+    fresh = [each for each in later["target"]["findings"] if not each["known"]]
+    assert len(fresh) == len(later["target"]["new"])
+    assert ("failed" in result) == bool(fresh)
+
+
 @pytest.mark.parametrize(
     ("document", "told"),
     [
         ([], "this is no report"),
         ({}, "this is no report"),
+        ({"verdict": "", "format": 1, "flavors": []}, "this report is of a command without rules"),
         ({"verdict": "", "format": 2}, "this report is of another version"),
         ({"verdict": "", "format": 1, "findings": 5}, "the findings of this report are broken"),
         ({"verdict": "", "format": 1, "findings": [{"code": 1}]}, "the findings of this report"),

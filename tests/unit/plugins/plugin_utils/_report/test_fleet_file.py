@@ -12,6 +12,7 @@ import urllib.parse
 
 import pytest
 
+from ansible_collections.pinguard.nova.plugins.module_utils._read import files
 from ansible_collections.pinguard.nova.plugins.module_utils._read.errors import InputError
 from ansible_collections.pinguard.nova.plugins.plugin_utils._model import documents
 from ansible_collections.pinguard.nova.plugins.plugin_utils._model.cloud_api import NEEDS
@@ -226,10 +227,11 @@ def test_nothing_but_what_is_named_gets_into_the_file(read: Read) -> None:
 
 
 def test_what_is_left_out_is_told(read: Read) -> None:
-    result, _found = read(Recorded(), {"a": FACTS, "x": FACTS})
+    result, found = read(Recorded(), {"a": FACTS, "x": FACTS})
     assert result["hosts_without_facts"] == ["b", "c"]
     assert result["hosts_unknown"] == ["x"]
     assert result["servers_elsewhere"] == {"b": 1, "c": 1}
+    assert documents.fleet(found).servers_left_out == 2
     for text in ("hosts of the cloud without facts: b, c", "1 server on c, of which"):
         assert text in result["report"]
 
@@ -260,6 +262,14 @@ def test_the_file_is_private_and_written_once(read: Read, tmp_path: pathlib.Path
     for name in ("servers", "flavors"):
         again.answers[f"compute/{name}/detail"][name].reverse()
     assert read(again)[0]["changed"] is False
+
+
+def test_a_file_that_nothing_could_read_is_not_written(
+    read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "LARGE", 1000)
+    with pytest.raises(InputError, match=r"fleet.json: the file would have \d+ bytes"):
+        read(Recorded())
 
 
 FORBIDDEN = {
@@ -367,6 +377,18 @@ def test_servers_in_cells_that_do_not_answer_are_counted(read: Read) -> None:
     result, found = read(api)
     assert result["unread"][0].startswith("servers: 1 are in cells that do not answer")
     assert "allocations" not in found
+
+
+def test_what_a_server_elsewhere_holds_is_no_leak(read: Read) -> None:
+    api = Recorded()
+    path = f"placement/resource_providers/{KEYS['a']}/allocations"
+    api.answers[path]["allocations"]["s3"] = {"resources": {"PCPU": 2}}
+    result, found = read(api)
+    assert [each["consumer"] for each in found["allocations"]] == ["gone"]
+    assert result["unread"] == [
+        "allocations: left out what 1 server on hosts without facts hold here, on the move as it "
+        "seems: s3"
+    ]
 
 
 def test_a_provider_that_fails_leaves_its_host_untold(read: Read) -> None:

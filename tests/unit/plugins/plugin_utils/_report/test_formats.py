@@ -168,6 +168,12 @@ def test_junit_counts_what_it_holds() -> None:
         assert suite.get("skipped") == str(len(list(suite.iter("skipped"))))
 
 
+def test_thousands_of_hosts_are_named_in_short() -> None:
+    found = of(finding(names=tuple(f"cmp-{number:05}" for number in range(10_000))))
+    for text in (junit.render(found), markdown.render(found)):
+        assert "cmp-00000..cmp-09999 (10000 hosts)" in text.replace("\\", "")
+
+
 def test_fingerprints_stay_while_numbers_change() -> None:
     first = of(finding(what="cores 3-5 are split"), finding(1))
     again = of(finding(1), finding(what="cores 7,9 are split"))
@@ -260,6 +266,20 @@ def test_markdown_holds_hostile_names_harmless(name: str) -> None:
     assert not re.search(r"(?<!\\)[`<|]", re.sub(r"\[HC-11\]\([^)]*\)", "", text))
     assert not any(line == "# y" for line in text.splitlines())
     assert not re.search(r"[\x00-\x09\x0b-\x1f]", text)
+
+
+def test_no_name_turns_texts_around() -> None:
+    found = of(finding(subject="flavor a\u202eb", what="x\u200b", fix="y\x9b", names=("h\u2066",)))
+    (result,) = results(found)
+    shown = [
+        result["message"]["text"],
+        *(each["description"] for each in codequality.document(found)),
+        junit.render(found),
+        markdown.render(found),
+    ]
+    for text in shown:
+        assert "flavor a?b" in text
+        assert text.replace("\n", "").isprintable()
 
 
 def test_what_is_no_rule_is_told_with_its_title() -> None:

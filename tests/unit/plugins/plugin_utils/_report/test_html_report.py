@@ -221,3 +221,41 @@ def test_what_is_waived_stays_and_comes_last(
     found = embedded(path.read_text(encoding="utf-8"))["findings"]
     assert [each["subjects"] for each in found if each["code"] == code] == [["b"], ["a"]]
     assert found[-1]["standing"].endswith("by me: known")
+
+
+def test_only_what_is_there_can_be_narrowed(
+    tmp_path: pathlib.Path, host: dict[str, t.Any], pinned: dict[str, t.Any]
+) -> None:
+    made = pages(tmp_path, host, pinned)
+    names = {"flavor": ["Flavor"], "guest": ["Guest"], "host": [], "plan": [], "restart": []}
+    for command, labels in names.items():
+        assert re.findall(r"<label>(.+) <input id=.name.", made[command]) == labels
+
+
+def test_sets_that_nova_refuses_are_told_as_such(
+    tmp_path: pathlib.Path, host: dict[str, t.Any], pinned: dict[str, t.Any]
+) -> None:
+    options = {"compute.cpu_shared_set": "0-1 # two", "compute.cpu_dedicated_set": "2-3"}
+    broken = {**host, "nova": {"options": options}}
+    page, _result = page_of(tmp_path, Sources("34.0.0", {"a": broken}, flavors=[pinned]))
+    assert '"note">shared unreadable, dedicated 2-3; Nova refuses them<' in page
+
+
+def test_pages_of_findings_count_what_is_waived(
+    tmp_path: pathlib.Path, host: dict[str, t.Any]
+) -> None:
+    waivers = tmp_path / "waivers.yml"
+    waivers.write_text(
+        "waivers: [{rule: FU-01, reason: so, owner: me, expires: 2027-01-01}]", encoding="utf-8"
+    )
+    path = tmp_path / "restart.html"
+    restart_report.restart_check(
+        Sources("34.0.0", {"h": host}, servers=[]),
+        restart_report.Proposed({"compute.cpu_dedicated_set": "0-3"}),
+        run.Output(
+            "never",
+            {"html_path": str(path)},
+            exceptions=run.exceptions(str(waivers), None, (), datetime.date(2026, 1, 1)),
+        ),
+    )
+    assert "<dt>waived</dt><dd>1</dd>" in path.read_text(encoding="utf-8")

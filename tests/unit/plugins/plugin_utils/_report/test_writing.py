@@ -27,6 +27,15 @@ def test_files_are_written_where_they_differ(tmp_path: pathlib.Path) -> None:
     assert [(tmp_path / name).stat().st_mode & 0o777 for name in "ab"] == [0o600, 0o644]
 
 
+def test_a_large_report_is_replaced(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "a"
+    with path.open("w") as file:
+        for _chunk in range(65):
+            file.write("x" * (1 << 20))
+    (written,) = write_all({str(path): "new"})
+    assert (written.changed, path.read_text()) == (True, "new")
+
+
 def test_none_is_written_unless_all_can_be(tmp_path: pathlib.Path) -> None:
     with pytest.raises(InputError, match=r"^/proc/nope\.json: cannot be written"):
         write_all({str(tmp_path / "a"): "new", "/proc/nope.json": "new"})

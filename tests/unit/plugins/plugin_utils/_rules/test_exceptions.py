@@ -114,6 +114,8 @@ def test_a_flavor_is_waived_only_where_all_its_hosts_are() -> None:
 def test_a_rule_that_there_is_not_is_refused() -> None:
     with pytest.raises(InputError, match="there is no rule 'HC-1l'; accepted: a code"):
         Exceptions([waiver("HC-1l")], TODAY)
+    with pytest.raises(InputError, match="WV-02 is about waivers"):
+        Exceptions([waiver("WV-02")], TODAY)
 
 
 def codes(exceptions: Exceptions, *subjects: type) -> list[str]:
