@@ -173,6 +173,17 @@ def filters(page: chromium.Page, _path: pathlib.Path) -> None:
     assert (columns, shown(page, "#matrix thead th")) == (9, 2)
     assert (maps, shown(page, "#maps figure"), shown(page, "#hosts tbody tr")) == (8, 1, 1)
     assert text(page, "#narrowed") == "1 class of hosts match."
+    threads = "[...document.querySelectorAll('#threads li[data-classes]:not([hidden])')]"
+    narrowed = page.run(f"{threads}.length")
+    assert 0 < narrowed < page.run("document.querySelectorAll('#threads li[data-classes]').length")
+    enter(page, "#name", "rt.")
+    found = page.run(
+        "[...document.querySelectorAll('#list h3 span:last-child')].map(h => h.innerText)"
+    )
+    codes = {each.partition(":")[0] for each in found}
+    assert {"HC-22", "HC-29", "HC-38", "FL-08", "FL-11"} <= codes, codes
+    assert page.run(f"{threads}.length") < narrowed
+    assert page.run(f"{threads}.every(li => li.dataset.names.includes('rt.'))")
     page.click("#narrow [type=reset]")
     page.settle()
     enter(page, "#name", "rt.small")

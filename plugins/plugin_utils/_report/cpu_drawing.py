@@ -67,6 +67,8 @@ class Drawing:
     text: str
     """The same map as text."""
     chart: Chart
+    fault: str = ""
+    """Why nova-compute does not start; "" where it does."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -184,7 +186,8 @@ def drawing(
             width = max(width, len(band) * (_WIDE + _GAP))
             y += max(map(len, band)) * _HIGH + _GAP
     text = cpu_map(case, shown=shown, named=False)
-    return Drawing(max(width, 260), y, tuple(heads), tuple(tiles), text, shown)
+    fault = str(case.fault) if case.fault else ""
+    return Drawing(max(width, 260), y, tuple(heads), tuple(tiles), text, shown, fault)
 
 
 def _told(mark: str, pinned: Sequence[str] = (), emulators: Sequence[str] = ()) -> str:

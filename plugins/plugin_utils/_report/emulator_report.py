@@ -146,9 +146,9 @@ def _option(option: Option) -> dict[str, t.Any]:
 class Shown(t.NamedTuple):
     """The section of a text."""
 
-    places: list[str]
+    places: list[Said]
     more_places: int
-    blocks: list[Block]
+    blocks: list[Said]
     more_blocks: int
     untold: int
     """Flavors that no options were worked out for."""
@@ -156,41 +156,47 @@ class Shown(t.NamedTuple):
     """What is to be known of options, with the numbers that these name it by."""
 
 
-class Block(t.NamedTuple):
-    """What flavors could say instead."""
+class Said(t.NamedTuple):
+    """What is said of flavors on classes of hosts."""
 
-    title: str
-    options: list[str]
+    text: str
+    names: list[str]
+    classes: tuple[int, ...]
+    options: tuple[str, ...] = ()
+    """What the flavors could say instead."""
 
 
 def shown(found: Sequence[Row], labels: Sequence[str]) -> Shown | None:
     """Make the section, with classes of hosts by their ``labels``; None where it would be empty."""
     if not found:
         return None
-    places: dict[tuple[str, str], list[str]] = {}
-    blocks: dict[tuple[str, tuple[Change, ...], str], list[str]] = {}
+    places: dict[tuple[str, tuple[int, ...]], list[str]] = {}
+    blocks: dict[tuple[str, tuple[Change, ...], tuple[int, ...]], list[str]] = {}
     for row in found:
         for each, classes in row.places:
-            places.setdefault((_place(each), _on(classes, labels)), []).extend(row.names)
+            places.setdefault((_place(each), classes), []).extend(row.names)
         for options, classes in row.options:
-            key = today(options[0]), tuple(map(change, options)), _on(classes, labels)
+            key = today(options[0]), tuple(map(change, options)), classes
             blocks.setdefault(key, []).extend(row.names)
-    texts = [f"{compact(names, 'flavor')} {on}: {text}" for (text, on), names in places.items()]
+
+    def line(text: str, names: list[str], classes: tuple[int, ...], *options: str) -> Said:
+        on = compact([labels[index] for index in classes], "class")
+        return Said(f"{compact(names, 'flavor')} on {on}: {text}", names, classes, options)
+
+    lines = [line(text, names, classes) for (text, classes), names in places.items()]
     notes: dict[str, int] = {}
     made = [
-        Block(
-            f"{compact(names, 'flavor')} {on}: {today}",
-            [f"{each.text}{_numbers(each.notes, notes)}" for each in changes],
+        line(
+            today,
+            names,
+            classes,
+            *(f"{each.text}{_numbers(each.notes, notes)}" for each in changes),
         )
-        for (today, changes, on), names in itertools.islice(blocks.items(), _BLOCKS)
+        for (today, changes, classes), names in itertools.islice(blocks.items(), _BLOCKS)
     ]
     untold = sum(len(row.names) for row in found if row.untold)
-    more_places, more_blocks = max(len(texts) - _ROWS, 0), max(len(blocks) - _BLOCKS, 0)
-    return Shown(texts[:_ROWS], more_places, made, more_blocks, untold, notes)
-
-
-def _on(classes: tuple[int, ...], labels: Sequence[str]) -> str:
-    return f"on {compact([labels[index] for index in classes], 'class')}"
+    more_places, more_blocks = max(len(lines) - _ROWS, 0), max(len(blocks) - _BLOCKS, 0)
+    return Shown(lines[:_ROWS], more_places, made, more_blocks, untold, notes)
 
 
 def _place(each: Place) -> str:

@@ -354,4 +354,4 @@ _ENVIRONMENT = jinja2.Environment(
     finalize=_final,
 )
 _ENVIRONMENT.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
-_ENVIRONMENT.filters.update(compact=compact, counted=counted)
+_ENVIRONMENT.filters.update(cleaned=_cleaned, compact=compact, counted=counted)

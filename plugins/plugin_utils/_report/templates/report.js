@@ -99,8 +99,9 @@
       ? new Set(lower.flatMap((names, index) => (names.some((name) => name.includes(host)) ? [index] : [])))
       : null;
   };
-  const ofHosts = (places) => classes === null || places.some((place) => classes.has(place));
-  const named = (names) => !wanted || names.some((name) => name.toLowerCase().includes(wanted));
+  /* What is about no host is about any, and likewise with names. */
+  const ofHosts = (places) => classes === null || !places.length || places.some((place) => classes.has(place));
+  const named = (names) => !wanted || !names.length || names.some((name) => name.toLowerCase().includes(wanted));
 
   const redraw = [];
   const label = (place) => data.classes[place].label;
@@ -180,10 +181,11 @@
   plain("hosts", () => data.classes.filter((_, index) => ofHosts([index])), (each) => [
     each.label, each.hosts, each.release, each.kind, each.shared, each.dedicated, each.fault || "starts"]);
 
-  /* Maps and steps. */
+  /* Maps, steps and emulator threads. */
   redraw.push(() => {
     for (const part of document.querySelectorAll("[data-classes]")) {
-      part.hidden = !ofHosts(part.dataset.classes.split(" ").map(Number));
+      const names = JSON.parse(part.dataset.names || "[]");
+      part.hidden = !ofHosts(part.dataset.classes.split(" ").map(Number)) || !named(names);
     }
   });
 
@@ -214,6 +216,11 @@
       return make("li", { class: each.severity + (each.standing ? " excused" : "") },
         make("h3", {}, ...badges, make("span", {}, `${each.code}: ${each.title}`)), make("dl", {}, ...parts));
     };
+    /* The names that the field of the page's subject is about; guests stand with their kind. */
+    const guest = /^(guest|server|consumer) /;
+    const names = data.subject === "flavor"
+      ? (each) => (each.kind === "flavor" ? each.subjects : [])
+      : (each) => (each.kind === "of" ? each.subjects.filter((name) => guest.test(name)) : []);
     const fill = grower(byId("list"), byId("list-more"), line, "finding");
     let found = [];
     const draw = () => {
@@ -223,7 +230,7 @@
         severities.has(each.severity)
         && (!rule || each.code === rule)
         && ofHosts(each.classes)
-        && (!wanted || (each.subjects.length && named(each.subjects)))
+        && named(names(each))
         && (!waived || Boolean(each.standing) === (waived === "yes"))
         && (!when || Boolean(each.when) === (when === "then"))
         && (!words || text(each).includes(words)));

@@ -239,6 +239,18 @@ def test_sets_that_nova_refuses_are_told_as_such(
     broken = {**host, "nova": {"options": options}}
     page, _result = page_of(tmp_path, Sources("34.0.0", {"a": broken}, flavors=[pinned]))
     assert '"note">shared unreadable, dedicated 2-3; Nova refuses them<' in page
+    assert page.count('<p class="fault">nova-compute does not start: Invalid') == 1
+
+
+def test_emulator_threads_say_what_they_are_narrowed_by(
+    tmp_path: pathlib.Path, host: dict[str, t.Any], pinned: dict[str, t.Any]
+) -> None:
+    specs = {**pinned["extra_specs"], "hw:cpu_realtime": "yes", "hw:cpu_realtime_mask": "^0"}
+    flavor = {**pinned, "name": "rt", "extra_specs": specs}
+    page, _result = page_of(tmp_path, Sources("34.0.0", {"h": host}, flavors=[flavor]))
+    lines = [each for tag, each in Tree(page).tags if tag == "li" and "data-names" in each]
+    assert len(lines) == 2
+    assert {(each["data-classes"], each["data-names"]) for each in lines} == {("0", '["rt"]')}
 
 
 def test_pages_of_findings_count_what_is_waived(
