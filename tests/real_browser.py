@@ -140,7 +140,7 @@ def narrow_screen(page: chromium.Page, _path: pathlib.Path) -> None:
 
 
 def filters(page: chromium.Page, _path: pathlib.Path) -> None:
-    total = shown(page, "#list > li")
+    total = int(text(page, "#count").split()[2])
     errors = shown(page, "#list > .error")
     assert 0 < errors < total
     page.click("[name=severity][value=error]")
@@ -148,7 +148,7 @@ def filters(page: chromium.Page, _path: pathlib.Path) -> None:
     assert text(page, "#count").startswith(f"{total - errors} of {total} ")
     page.click("#filters [type=reset]")
     page.settle()
-    assert shown(page, "#list > li") == total
+    assert shown(page, "#list > li") == min(total, 50)
 
     page.run("document.querySelector('#rule').focus()")
     page.press("ArrowDown", 40)

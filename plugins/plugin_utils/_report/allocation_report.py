@@ -91,7 +91,7 @@ def summary(found: AllocationAudit) -> dict[str, int]:
         "untold": found.untold,
         **{severity.value: severities[severity] for severity in Severity},
         "waived": sum(each.waiver is not None for each in found.findings),
-        "known": sum(each.known for each in found.findings),
+        "known": sum(each.known and not each.waiver for each in found.findings),
         "repairable": ways.total() - ways["none"],
     }
 

@@ -12,7 +12,7 @@ from .._model import loading
 from .._rules.exceptions import Baseline, Key, key
 
 if t.TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _ACCEPTED = "a report that json_path of an earlier run wrote"
 
@@ -35,21 +35,29 @@ def baseline(document: object, where: str = "baseline") -> Baseline:
     if not {"findings", "waivers"} & set(document):
         raise InputError("this report is of a command without rules", _ACCEPTED, where)
     try:
-        now = _known(document)
-        then = _known(document.get("target") or {})
+        parts = document, document.get("target") or {}
+        now, then = (_known(part) for part in parts)
+        held = _merged(_known(part, waived=True) for part in parts)
     except (AttributeError, IndexError, KeyError, TypeError):
         raise InputError("the findings of this report are broken", _ACCEPTED, where) from None
-    for about, names in now.items():
-        then.setdefault(about, set()).update(names)
-    return Baseline(now, then)
+    return Baseline(now, _merged((now, then)), held)
 
 
-def _known(report: dict[str, t.Any]) -> dict[Key, set[str]]:
+def _merged(known: Iterable[dict[Key, set[str]]]) -> dict[Key, set[str]]:
+    found: dict[Key, set[str]] = {}
+    for each in known:
+        for about, names in each.items():
+            found.setdefault(about, set()).update(names)
+    return found
+
+
+def _known(report: dict[str, t.Any], *, waived: bool = False) -> dict[Key, set[str]]:
+    """List the hosts of each finding; with ``waived`` also of those that were."""
     found: dict[Key, set[str]] = {}
     for finding, names in _findings(report):
-        if finding.get("waived"):
+        if finding.get("waived") and not waived:
             continue
-        about = key(str(finding["code"]), str(finding["subject"]), str(finding["what"]))
+        about = key(str(finding["code"]), str(finding["subject"]), str(finding["what"]), names)
         found.setdefault(about, set()).update(names)
     return found
 

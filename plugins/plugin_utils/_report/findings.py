@@ -37,6 +37,8 @@ _HOSTS = 20
 """Ranges and names of hosts that are shown of one finding."""
 
 _AT_LINE = re.compile(r"(?P<path>.+?):(?P<line>[1-9][0-9]{0,8})", re.DOTALL)
+UNSET = "nova.conf"
+"""What findings say of an option that is not set: no file of that name is at hand."""
 _IN_FILES = ("flavor", "image", "server", "guest", "waiver")
 """Subjects whose files are on the controller."""
 
@@ -135,7 +137,11 @@ class Places:
 
         A path below the current directory is told relative to it, as pipelines want it.
         """
-        where = finding.where
+        where, subject = finding.where, finding.subject
+        if where == UNSET:
+            where = ""
+            if subject == "fleet" and finding.names:
+                subject = f"host {finding.names[0]}"
         if found := _AT_LINE.fullmatch(where):
             return Place(_relative(found["path"]), int(found["line"]))
         if found := _AT_KEY.fullmatch(where):
@@ -143,7 +149,7 @@ class Places:
             return Place(_relative(found["path"]), line, found["key"])
         if "/" in where or "." in where:
             return Place(_relative(where))
-        return Place(re.sub(r"[^\w.-]+", "/", finding.subject, flags=re.ASCII).strip("/."))
+        return Place(re.sub(r"[^\w.-]+", "/", subject, flags=re.ASCII).strip("/."))
 
     def _line(self, path: str, subject: str) -> int:
         """Find the first line that names a flavor, an image or a server; 1 where none does."""
@@ -190,7 +196,7 @@ def aside(found: Iterable[Finding]) -> str:
     """Say how many findings do not count, as the end of a verdict; "" where all do."""
     found = tuple(found)
     waived = sum(each.waiver is not None for each in found)
-    known = sum(each.known for each in found)
+    known = sum(each.known and not each.waiver for each in found)
     parts = [
         f"{number} {word}" for number, word in ((waived, "waived"), (known, "known")) if number
     ]

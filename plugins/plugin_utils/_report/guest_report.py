@@ -208,7 +208,7 @@ def summary(found: GuestAudit) -> dict[str, t.Any]:
         "unread": sum(bool(look.unread) for look in found.looks),
         **{severity.value: severities[severity] for severity in Severity},
         "waived": sum(each.waiver is not None for each in found.findings),
-        "known": sum(each.known for each in found.findings),
+        "known": sum(each.known and not each.waiver for each in found.findings),
         "needs": {need: needs[need] for need in NEEDS},
     }
 

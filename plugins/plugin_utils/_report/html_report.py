@@ -134,7 +134,7 @@ def findings_page(
     places = {name: index for index, name in enumerate(named)}
     counts = collections.Counter(each.severity.value for each in view.found if each.counts)
     counts["waived"] = sum(each.waiver is not None for each in view.found)
-    counts["known"] = sum(each.known for each in view.found)
+    counts["known"] = sum(each.known and not each.waiver for each in view.found)
     given: Data = {
         "title": TITLES.get(view.command, view.command),
         "verdict": view.verdict,

@@ -67,7 +67,7 @@ def summary(audit: Audit) -> dict[str, t.Any]:
             for severity in Severity
         },
         "waived": sum(finding.waiver is not None for finding in audit.findings),
-        "known": sum(finding.known for finding in audit.findings),
+        "known": sum(each.known and not each.waiver for each in audit.findings),
         "primary": sum(outcome.query == "primary" for outcome in outcomes),
         "fallback": sum(outcome.query == "fallback" for outcome in outcomes),
         "refused": sum(not outcome.boots for outcome in outcomes),

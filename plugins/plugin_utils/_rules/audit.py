@@ -10,6 +10,7 @@ equal flavors costs decisions.
 from __future__ import annotations
 
 import dataclasses
+import re
 import typing as t
 
 from .._model.flavor import NO_IMAGE
@@ -33,7 +34,7 @@ from .rule import (
 )
 
 if t.TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from .._model.flavor import Flavor, Image
     from .._model.host import Fleet, Host, Scheduler
@@ -43,6 +44,12 @@ if t.TYPE_CHECKING:
 
 SUCCESS, WARNINGS, FAILURE = 0, 1, 2
 """What an audit ends with, as Nova's own upgrade check has it."""
+
+NAME = re.compile(r"\w(?:[\w.-]*\w)?")
+"""What may be the name of a host in a text."""
+
+BY_SUBJECT = frozenset(rule.code for rule in RULES if rule.by_subject)
+"""Rules whose findings are told apart by their subjects alone."""
 
 _ORDER = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.INFO: 2}
 
@@ -154,15 +161,57 @@ def _equal(host: Host, other: Host) -> bool:
 
 
 def new_findings(now: Audit, then: Audit) -> tuple[Finding, ...]:
-    """List the findings of ``then`` that ``now`` lacks, or has about fewer hosts."""
+    """List the findings of ``then`` that ``now`` lacks, about the hosts that it lacks."""
     known: dict[tuple[str, str], set[str]] = {}
     for finding in now.findings:
         known.setdefault(_about(finding), set()).update(finding.names)
-    return tuple(
-        finding
-        for finding in then.findings
-        if not known.get(_about(finding), frozenset()).issuperset(finding.names)
-        or _about(finding) not in known
+    parts = (parted(finding, known.get(_about(finding))) for finding in then.findings)
+    return tuple(fresh for _known, fresh in parts if fresh)
+
+
+def parted(
+    finding: Finding, known: Collection[str] | None
+) -> tuple[Finding | None, Finding | None]:
+    """Take a finding apart: what is known of it, and what is new.
+
+    ``known`` are the hosts that it is known of; None where it is not known at all.
+    """
+    if known is None:
+        return None, finding
+    if finding.code in BY_SUBJECT:
+        return finding, None
+    shared = frozenset(known).intersection(finding.names)
+    if not shared and finding.names:
+        return None, finding
+    return split(finding, shared)
+
+
+def split(finding: Finding, names: Collection[str]) -> tuple[Finding, Finding | None]:
+    """Take a finding about hosts apart: of those that are named, and of the others."""
+    rest = tuple(name for name in finding.names if name not in names)
+    if not rest:
+        return finding, None
+    taken = tuple(name for name in finding.names if name in names)
+    return _of_hosts(finding, taken), _of_hosts(finding, rest)
+
+
+def _of_hosts(finding: Finding, names: tuple[str, ...]) -> Finding:
+    """Let a finding be about some of its hosts; words that name the first one name another."""
+    kind, _rest, _name = finding.subject.partition(" ")
+    if kind not in ("host", "fleet"):
+        return dataclasses.replace(finding, names=names)
+    others = frozenset(finding.names).difference(names)
+
+    def renamed(text: str) -> str:
+        return NAME.sub(lambda found: names[0] if found[0] in others else found[0], text)
+
+    return dataclasses.replace(
+        finding,
+        names=names,
+        subject=f"host {names[0]}" if kind == "host" else finding.subject,
+        what=renamed(finding.what),
+        effect=renamed(finding.effect),
+        fix=renamed(finding.fix),
     )
 
 

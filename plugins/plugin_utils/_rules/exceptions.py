@@ -14,7 +14,7 @@ import typing as t
 
 from ...module_utils._read.errors import InputError, quoted
 from .._model.waivers import matches
-from .audit import findings, ranked
+from .audit import BY_SUBJECT, NAME, findings, parted, ranked, split
 from .catalog import RULES
 from .rule import WaiverCase
 
@@ -33,22 +33,29 @@ _NUMBERS = re.compile(r"[0-9][0-9,.-]*")
 _CODES = {rule.code: rule.subject for rule in RULES}
 
 
-def key(code: str, subject: str, what: str) -> Key:
+def key(code: str, subject: str, what: str, names: Collection[str] = ()) -> Key:
     """Tell findings apart that another run finds again, with other numbers.
 
-    Hosts are told by the names of a finding: which of them is the first of its class may change.
+    Hosts are told by the ``names`` of a finding: which of them is the first of its class, and so
+    in the words, may change.
 
     >>> key("HC-11", "host cmp-01", "cores 3-5 are split")
     ('HC-11', 'host', 'cores # are split')
     """
     kind, _rest, name = subject.partition(" ")
-    text = _NUMBERS.sub("#", what.replace(name, "#") if kind == "host" and name else what)
-    return code, kind if kind == "host" else subject, text
+    if code in BY_SUBJECT:
+        return code, subject, ""
+    if kind == "host" and name:
+        what = what.replace(name, "#")
+    elif kind == "fleet":
+        hosts = frozenset(names)
+        what = NAME.sub(lambda found: "#" if found[0] in hosts else found[0], what)
+    return code, kind if kind == "host" else subject, _NUMBERS.sub("#", what)
 
 
 def key_of(finding: Finding) -> Key:
     """Tell a finding apart as :func:`key` does."""
-    return key(finding.code, finding.subject, finding.what)
+    return key(finding.code, finding.subject, finding.what, finding.names)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -58,6 +65,8 @@ class Baseline:
     now: Mapping[Key, Collection[str]]
     then: Mapping[Key, Collection[str]]
     """Those, and the ones at the target release of that report where it has one."""
+    held: Mapping[Key, Collection[str]] = dataclasses.field(default_factory=dict)
+    """All of these, and those that were waived: for the ones that are waived today too."""
 
 
 class Exceptions:
@@ -101,14 +110,16 @@ class Exceptions:
         those of the fleet; ``target`` says that the findings are those at the target release.
         """
         known: Mapping[Key, Collection[str]] = {}
+        held = known
         if self._baseline:
             known = self._baseline.then if target else self._baseline.now
+            held = self._baseline.held
         groups = self._groups(classes) if self._waivers else []
         return tuple(
             part
             for finding in found
             for piece in self._waived(finding, groups)
-            for part in _known(piece, known)
+            for part in _known(piece, held if piece.waiver else known)
         )
 
     def faults(self, subjects: Collection[type]) -> tuple[Finding, ...]:
@@ -143,7 +154,7 @@ class Exceptions:
             self._used.add(waiver)
             if self._today > waiver.expires:
                 continue
-            taken, rest = _split(left, names)
+            taken, rest = split(left, names)
             yield dataclasses.replace(taken, waiver=waiver)
             if rest is None:
                 return
@@ -188,31 +199,8 @@ def _hosts(waiver: Waiver, finding: Finding, groups: list[frozenset[str]]) -> fr
 
 
 def _known(finding: Finding, known: Mapping[Key, Collection[str]]) -> Iterator[Finding]:
-    names = known.get(key_of(finding))
-    if names is None or finding.waiver:
-        yield finding
-        return
-    shared = frozenset(names).intersection(finding.names)
-    if shared.issuperset(finding.names):
-        yield dataclasses.replace(finding, known=True)
-    elif shared and finding.subject.startswith("host "):
-        taken, rest = _split(finding, shared)
-        yield dataclasses.replace(taken, known=True)
-        if rest is not None:
-            yield rest
-    else:
-        yield finding
-
-
-def _split(finding: Finding, names: frozenset[str]) -> tuple[Finding, Finding | None]:
-    """Take a finding about hosts apart: of those that are named, and of the others."""
-    rest = tuple(name for name in finding.names if name not in names)
-    if not rest:
-        return finding, None
-    return _of_hosts(finding, tuple(each for each in finding.names if each in names)), _of_hosts(
-        finding, rest
-    )
-
-
-def _of_hosts(finding: Finding, names: tuple[str, ...]) -> Finding:
-    return dataclasses.replace(finding, names=names, subject=f"host {names[0]}")
+    old, new = parted(finding, known.get(key_of(finding)))
+    if old is not None:
+        yield dataclasses.replace(old, known=True)
+    if new is not None:
+        yield new

@@ -51,4 +51,5 @@ RULE = Rule(
     good=lambda: a_flavor(
         new_style(), no_smt(), cpu_policy="dedicated", cpu_thread_policy="isolate"
     ),
+    by_subject=True,
 )

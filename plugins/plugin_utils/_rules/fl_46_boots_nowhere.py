@@ -111,4 +111,5 @@ RULE = Rule(
     check=_check,
     bad=lambda: a_flavor(new_style(), vcpus=20, cpu_policy="dedicated"),
     good=lambda: a_flavor(new_style(), vcpus=20, cpu_policy="dedicated", numa_nodes="2"),
+    by_subject=True,
 )

@@ -14,6 +14,7 @@ from __future__ import annotations
 import typing as t
 
 from .._nova import request
+from .._nova.image_properties import HYPERTHREADING
 from . import flavors
 from .examples import a_flavor, legacy, new_style
 from .rule import Detail, FlavorCase, Rule, Severity
@@ -33,14 +34,24 @@ def _check(case: FlavorCase) -> Iterator[Detail]:
             f"{len(legacy)} legacy host class{'es' if len(legacy) > 1 else ''} cannot serve it",
             "move hosts to cpu_dedicated_set first"
             if case.spec("hw:cpu_policy") == "mixed"
-            else flavors.unset_command(
-                case, *(key for key in case.flavor.extra_specs if flavors.EXPLICIT.match(key))
-            )
-            + "\n"
-            + flavors.set_command(case, {"hw:cpu_policy": "dedicated"}),
+            else _fix(case),
             hosts=tuple(legacy),
         )
 
+
+def _fix(case: FlavorCase) -> str:
+    """Ask by policy; what the trait meant too, which both queries would keep."""
+    specs = case.flavor.extra_specs
+    explicit = [key for key in specs if flavors.EXPLICIT.match(key)]
+    policies = {"hw:cpu_policy": "dedicated"}
+    if _TRAIT in specs:
+        explicit.append(_TRAIT)
+        if specs[_TRAIT] == "forbidden":
+            policies["hw:cpu_thread_policy"] = "isolate"
+    return flavors.unset_command(case, *explicit) + "\n" + flavors.set_command(case, policies)
+
+
+_TRAIT = f"trait:{HYPERTHREADING}"
 
 RULE = Rule(
     code="FL-48",

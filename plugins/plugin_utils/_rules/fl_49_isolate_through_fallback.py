@@ -67,11 +67,14 @@ _UNFIXED = "the release lacks the guard of 20.4.1, 21.1.1 and 22.0.0"
 
 
 def _fix(case: FlavorCase) -> str:
+    if not case.spec("hw:cpu_thread_policy") and "hw_cpu_thread_policy" in case.image.properties:
+        return flavors.image_command(case)
     return (
         "[workarounds] disable_fallback_pcpu_query = true on every scheduler, once no legacy host "
         "is needed\n"
         "or an aggregate of hosts without SMT, and trait or metadata that tie the flavor to it\n"
-        "or, which both queries keep (legacy hosts with SMT are then excluded too): "
+        "or, which both queries keep (legacy hosts with SMT are then excluded too, and the API "
+        "refuses images that ask for isolate themselves): "
         + flavors.unset_command(case, "hw:cpu_thread_policy")
         + " && "
         + flavors.set_command(case, {f"trait:{HYPERTHREADING}": "forbidden"})

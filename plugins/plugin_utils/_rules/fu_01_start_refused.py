@@ -27,7 +27,6 @@ from . import (
     hc_07_list_unreadable,
     hc_62_value_refused,
     hc_72_power_without_dedicated,
-    host_sets,
     restarts,
 )
 from .cases import host_case
@@ -37,7 +36,6 @@ from .rule import Detail, RestartCase, Rule, Severity
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .._nova.inventory import CpuSets
     from .._nova.resident import Resident
 
 _OF_OPTIONS = (
@@ -88,7 +86,7 @@ def _of_servers(case: RestartCase, effect: str) -> Iterator[Detail]:
         yield Detail(
             f"no CPU is shared, but {restarts.servers(floating, 'float')}",
             effect,
-            _with_shared(case, sets) + "\n(or first: " + restarts.moves(floating) + ")",
+            restarts.with_shared(case, sets) + "\n(or first: " + restarts.moves(floating) + ")",
             case.host.config.where("cpu_dedicated_set"),
         )
     pinned = tuple(each for each in refused if each not in floating)
@@ -109,22 +107,6 @@ def _refused(case: RestartCase, resident: Resident) -> bool:
     except NovaError:
         return True
     return False
-
-
-def _with_shared(case: RestartCase, sets: CpuSets) -> str:
-    """Give floating servers CPUs that they run on already, or else a free core of each cell."""
-    held = restarts.held(case)
-    dedicated = sets.dedicated | held
-    before = case.before.sets.shared if case.before.sets else 0
-    shared = before & case.host.topology.online & ~dedicated
-    if not shared:
-        shared = host_sets.first_cores(case.host.topology, dedicated & ~held)
-    if not shared:
-        return "[compute]\ncpu_shared_set = (CPUs that no server is pinned to)"
-    options = {"cpu_shared_set": shared}
-    if dedicated & ~shared != sets.dedicated:
-        options["cpu_dedicated_set"] = dedicated & ~shared
-    return host_sets.snippet(**options)
 
 
 RULE = Rule(

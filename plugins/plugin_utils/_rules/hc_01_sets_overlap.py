@@ -14,7 +14,7 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils._read.cpu_list import to_text
-from . import host_sets, hosts
+from . import host_sets, hosts, shared_cpus
 from .examples import a_host, new_style
 from .rule import Detail, HostCase, Rule, Severity
 
@@ -45,7 +45,7 @@ def _fix(case: HostCase, shared: int, dedicated: int) -> str:
         return host_sets.snippet(cpu_shared_set=shared & ~both & known)
     if dedicated & ~both & known:
         return host_sets.snippet(cpu_dedicated_set=dedicated & ~both & known)
-    return host_sets.split(case, both & known) or "list CPUs in both sets that exist"
+    return shared_cpus.split(case, both & known) or "list CPUs in both sets that exist"
 
 
 RULE = Rule(

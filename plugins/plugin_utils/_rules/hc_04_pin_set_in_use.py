@@ -16,7 +16,7 @@ import typing as t
 
 from ...module_utils._read.cpu_list import size, to_text
 from ...module_utils._read.errors import quoted
-from . import host_sets, hosts
+from . import hosts, shared_cpus
 from .examples import legacy, new_style
 from .rule import Detail, HostCase, Rule, Severity
 
@@ -40,7 +40,7 @@ def _check(case: HostCase) -> Iterator[Detail]:
         "floating vCPUs run on the CPUs of pinned ones; no PCPU is reported, and pinned guests "
         "come only by the fallback query",
         f"remove vcpu_pin_set ({config.where('vcpu_pin_set')}) and set\n"
-        + host_sets.split(case, pins),
+        + shared_cpus.split(case, pins),
         config.where("vcpu_pin_set"),
     )
 

@@ -15,7 +15,7 @@ import typing as t
 
 from ...module_utils._read.cpu_list import size, to_text
 from .._model.host import CellUsage
-from . import host_sets, hosts
+from . import host_sets, hosts, shared_cpus
 from .examples import a_host, new_style
 from .rule import Detail, HostCase, Rule, Severity
 
@@ -32,7 +32,7 @@ def _check(case: HostCase) -> Iterator[Detail]:
     yield Detail(
         f"guests are pinned to CPU {to_text(pinned)}, and no option sets these CPUs apart",
         f"floating guests and the host run on them too: all {size(online)} online CPUs are shared",
-        f"{host_sets.split(case, online)}\n"
+        f"{shared_cpus.split(case, online)}\n"
         + (
             f"(CPU {to_text(reserve)} also serves the host; keep {to_text(pinned)} dedicated)"
             if reserve

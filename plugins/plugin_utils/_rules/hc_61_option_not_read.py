@@ -4,7 +4,7 @@
 """Option that Nova does not read where it stands.
 
 A key in a wrong section, or misspelt, is passed over without a word: the option keeps its default,
-and guests are placed as if the line were not there.
+or the value that stands in the right place, and guests are placed as if the line were not there.
 
 Source: oslo.config ``cfg.py``, ``ConfigOpts``; ``nova/conf/compute.py``.
 """
@@ -24,10 +24,14 @@ if t.TYPE_CHECKING:
 def _check(case: HostCase) -> Iterator[Detail]:
     for stray in case.host.config.strays:
         meant = f", probably meant as {stray.belongs}" if stray.belongs else ""
+        right = case.host.config.origins.get(stray.belongs.rpartition(" ")[2])
         yield Detail(
             f"{stray.key} stands in [{stray.section}]{meant}",
-            "Nova passes the line over without a word; the option keeps its default",
-            f"write it as {stray.belongs}" if stray.belongs else "remove the line",
+            "Nova passes the line over without a word; "
+            + (f"what {right} says holds" if right else "the option keeps its default"),
+            f"write it as {stray.belongs}"
+            if stray.belongs and not right
+            else f"remove the line ({stray.where})",
             stray.where,
         )
 

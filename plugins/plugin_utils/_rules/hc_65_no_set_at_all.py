@@ -14,7 +14,7 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils._read.cpu_list import size, to_text
-from . import host_sets, hosts
+from . import host_sets, hosts, shared_cpus
 from .examples import a_flavor, a_fleet, a_host, new_style
 from .rule import Detail, FleetCase, HostCase, Rule, Severity
 
@@ -58,7 +58,7 @@ def _fix(case: HostCase) -> str:
     if not rest:
         return f"[compute]\ncpu_shared_set = {to_text(shared)}"
     if case.release.dedicated_set:
-        return f"[compute]\ncpu_shared_set = {to_text(shared)}\ncpu_dedicated_set = {rest}"
+        return shared_cpus.fix(case, ())
     return f"[DEFAULT]\nvcpu_pin_set = {rest}"
 
 

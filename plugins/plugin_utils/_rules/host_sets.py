@@ -34,6 +34,18 @@ def first_cores(topology: Topology, among: int) -> int:
     return found
 
 
+def best_cores(topology: Topology, *choices: int) -> int:
+    """Take of each NUMA cell one core, of the first of ``choices`` (bitmasks) that has a whole one
+    there."""
+    found = 0
+    for among in choices:
+        have = found
+        for cell in topology.cells:
+            if not have & cell.cpuset:
+                found |= first_cores(topology, among & cell.cpuset)
+    return found
+
+
 def snippet(**options: int | str) -> str:
     """Write options of ``[compute]`` as ``nova.conf`` has them; sets of CPUs as lists."""
     rows = (
@@ -43,24 +55,14 @@ def snippet(**options: int | str) -> str:
     return "\n".join(("[compute]", *rows))
 
 
-def split(case: HostCase, among: int) -> str:
-    """Write the options of :func:`halves` for a host; without any CPU the text is ""."""
-    proposed = zip(
-        ("cpu_shared_set", "cpu_dedicated_set"),
-        halves(case.host.topology, among, pinned_cpus(case)),
-        strict=True,
-    )
-    wanted = {name: cpus for name, cpus in proposed if cpus}
-    return snippet(**wanted) if wanted else ""
-
-
-def halves(topology: Topology, among: int, pinned: int) -> tuple[int, int]:
+def halves(topology: Topology, among: int, pinned: int, isolated: int = 0) -> tuple[int, int]:
     """Share CPUs out to both sets: a core of each cell is shared, the rest dedicated.
 
-    CPUs that guests are ``pinned`` to become dedicated, and a core is left to the host.
+    CPUs that guests are ``pinned`` to become dedicated, those that the kernel has ``isolated``
+    too, and a core is left to the host.
     """
     among &= ~_of_host(topology, among, pinned)
-    shared = first_cores(topology, among & ~pinned)
+    shared = first_cores(topology, among & ~pinned & ~isolated)
     return shared, among & ~shared
 
 

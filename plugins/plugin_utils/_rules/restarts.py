@@ -12,7 +12,7 @@ from .._nova import inventory
 from .._nova.errors import NovaError
 from .._nova.releases import release as release_of
 from .._nova.schedule import unbuildable
-from . import host_sets
+from . import host_sets, hosts
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterable
@@ -133,11 +133,34 @@ def floats_anew(resident: Resident, before: HostView, after: HostView) -> int:
     return found
 
 
+def with_shared(case: RestartCase, found: CpuSets) -> str:
+    """Give floating servers CPUs that they run on already, or else a free core of each cell: an
+    isolated one only where there is no other."""
+    topology, own = case.host.topology, held(case)
+    dedicated = found.dedicated | own
+    before = case.before.sets.shared if case.before.sets else 0
+    shared = before & topology.online & ~dedicated
+    if not shared:
+        balanced = ~hosts.isolated_on(case.host)
+        free, outside = dedicated & ~own, topology.online & ~dedicated
+        outside &= ~host_sets.whole_cores(topology, 1)
+        shared = host_sets.best_cores(topology, free & balanced, outside & balanced, free)
+    if not shared:
+        return "[compute]\ncpu_shared_set = (CPUs that no server is pinned to)"
+    options = {"cpu_shared_set": shared}
+    if dedicated & ~shared != found.dedicated:
+        options["cpu_dedicated_set"] = dedicated & ~shared
+    return host_sets.snippet(**options)
+
+
 def keeping(case: RestartCase, found: CpuSets) -> str:
     """Write the least change of the options that leaves every server the CPUs that it holds."""
     kept = held(case) & case.host.topology.online
     if case.host.config.vcpu_pin_set:
         return f"[DEFAULT]\nvcpu_pin_set = {to_text(found.pinnable | kept)}"
+    floating = any(not each.pinned or floats(each) for each in case.residents)
+    if floating and not found.shared & ~kept:
+        return with_shared(case, found)
     options = {"cpu_dedicated_set": found.dedicated | kept}
     if found.shared & kept and case.host.config.cpu_shared_set:
         options["cpu_shared_set"] = found.shared & ~kept

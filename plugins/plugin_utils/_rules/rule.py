@@ -241,6 +241,9 @@ class Rule(t.Generic[Case]):
     """Builds a case that it finds something in."""
     good: Callable[[], Case]
     """Builds a case that it is silent about, near to the bad one."""
+    by_subject: bool = False
+    """Whether it finds one thing of a subject, and words and hosts just follow the fleet: another
+    run finds the same one, whatever these are then."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 # Copyright (c) Pinguard contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The ``cpu_shared_set`` that a host without one could have, and what that costs."""
+"""The ``cpu_shared_set`` that a host could have, off the isolated CPUs, and what that costs."""
 
 from __future__ import annotations
 
@@ -79,8 +79,9 @@ def with_shared_set(host: HostCase, cells: int) -> tuple[HostConfig, str, list[s
         notes = [f"CPU {to_text(shared)} is dedicated no more: {fewer}"]
     else:
         among = (pinnable or topology.online) & ~host.host.data_path_cpus
-        shared, dedicated = host_sets.halves(topology, among, host_sets.pinned_cpus(host))
+        shared, dedicated = host_sets.halves(topology, among, host_sets.pinned_cpus(host), kept)
         notes = ["floating guests keep to cpu_shared_set then, and pinned ones are PCPU"]
+        notes += without_core(host, shared, dedicated)
     if not shared:
         return config, "", ["no core of the host is free for cpu_shared_set"]
     changed = dataclasses.replace(
@@ -91,6 +92,38 @@ def with_shared_set(host: HostCase, cells: int) -> tuple[HostConfig, str, list[s
         cpu_dedicated_set=to_text(dedicated),
     )
     return changed, host_sets.snippet(cpu_shared_set=shared, cpu_dedicated_set=dedicated), notes
+
+
+def split(host: HostCase, among: int) -> str:
+    """Share CPUs out to both sets and write them, with what is to be known; "" without any CPU.
+
+    Where the kernel isolates all of them in a cell, a free core is shared there instead.
+    """
+    topology = host.host.topology
+    kept = hosts.isolated(host) | host.host.data_path_cpus
+    shared, dedicated = host_sets.halves(topology, among, host_sets.pinned_cpus(host), kept)
+    if among & kept:
+        free = topology.online & ~among & ~kept
+        boot = host_sets.whole_cores(topology, 1)
+        shared = host_sets.best_cores(topology, shared, free & ~boot, free)
+    options = {"cpu_shared_set": shared, "cpu_dedicated_set": dedicated}
+    wanted = {name: cpus for name, cpus in options.items() if cpus}
+    notes = (f"# {note}" for note in without_core(host, shared, dedicated))
+    return "\n".join((host_sets.snippet(**wanted), *notes)) if wanted else ""
+
+
+def without_core(host: HostCase, shared: int, dedicated: int) -> list[str]:
+    """Say which cells have no shared CPU because the kernel isolates what is left there."""
+    isolated = hosts.isolated(host)
+    bare = [
+        str(cell.id)
+        for cell in host.host.topology.cells
+        if cell.cpuset & dedicated & isolated and not cell.cpuset & shared
+    ]
+    if not bare:
+        return []
+    cells = f"cell{'s' if len(bare) > 1 else ''} {', '.join(bare)}"
+    return [f"{cells}: no core is free and not isolated; take one out of isolcpus to share it"]
 
 
 def near(host: HostCase, cells: int) -> int:
@@ -105,8 +138,4 @@ def near(host: HostCase, cells: int) -> int:
 def _cores(host: HostCase, among: int) -> int:
     """Take a whole core of each cell, that of CPU 0 only where the cell has no other."""
     topology = host.host.topology
-    found = host_sets.first_cores(topology, among & ~host_sets.whole_cores(topology, 1))
-    for cell in topology.cells:
-        if not found & cell.cpuset:
-            found |= host_sets.first_cores(topology, among & cell.cpuset)
-    return found
+    return host_sets.best_cores(topology, among & ~host_sets.whole_cores(topology, 1), among)

@@ -142,6 +142,41 @@ def test_what_was_waived_is_not_known(name: str, tmp_path: pathlib.Path) -> None
     assert {each["code"] for each in found(later) if not each["known"]} == {code}
 
 
+def test_what_is_waived_is_unchanged_where_the_baseline_has_it(
+    name: str, tmp_path: pathlib.Path
+) -> None:
+    _result, first = reported(name, tmp_path / "a", None, None)
+    code = found(first)[0]["code"]
+    waiver = {"rule": code, "reason": "so", "owner": "ops", "expires": TODAY.isoformat()}
+    path = tmp_path / "waivers.yml"
+    path.write_text(yaml.safe_dump({"waivers": [waiver]}))
+    reported(name, tmp_path / "b", path, None)
+    for before in "ab":
+        folder = tmp_path / f"after-{before}"
+        reported(name, folder, path, tmp_path / before / "json_path")
+        results = json.loads((folder / "sarif_path").read_text())["runs"][0]["results"]
+        assert {each["baselineState"] for each in results} == {"unchanged"}
+        assert any("suppressions" in each for each in results)
+
+
+def test_a_copy_of_a_host_and_one_that_is_mended_make_nothing_else_new(
+    tmp_path: pathlib.Path,
+) -> None:
+    _result, first = reported("flavor_audit", tmp_path / "a", None, None)
+    facts = {
+        path.stem: json.loads(path.read_text(encoding="utf-8"))
+        for path in (EXAMPLES / "facts").glob("*.json")
+    }
+    facts["aaa"] = facts["cmp-05"]
+    facts["cmp-08"] = facts["cmp-05"]
+    exceptions = run.exceptions(None, str(tmp_path / "a" / "json_path"), (), TODAY)
+    output = run.Output("never", {}, exceptions=exceptions)
+    result = run.flavor_audit(told(facts=None, named=facts), output)
+    fresh = [each for each in result["findings"] if not each["known"]]
+    assert fresh
+    assert {each["hosts"] for each in fresh} <= {"aaa", "cmp-08", "aaa, cmp-08"}
+
+
 def test_an_expired_waiver_is_found_in_every_report(name: str, tmp_path: pathlib.Path) -> None:
     _result, first = reported(name, tmp_path / "a", None, None)
     day = (TODAY - datetime.timedelta(days=1)).isoformat()

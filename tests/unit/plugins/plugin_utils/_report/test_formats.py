@@ -195,7 +195,7 @@ def test_a_place_is_the_line_that_names_the_subject(tmp_path: pathlib.Path) -> N
 @pytest.mark.parametrize(
     ("where", "place"),
     [
-        ("nova.conf", Place("nova.conf")),
+        ("nova.conf", Place("host/cmp-0")),
         ("/proc/irq", Place("/proc/irq")),
         ("/etc/nova/nova.conf:12", Place("/etc/nova/nova.conf", 12)),
         ("", Place("host/cmp-0")),
@@ -204,6 +204,11 @@ def test_a_place_is_the_line_that_names_the_subject(tmp_path: pathlib.Path) -> N
 )
 def test_places(where: str, place: Place) -> None:
     assert Places().of(finding(where=where)) == place
+
+
+def test_an_option_that_is_not_set_points_to_its_host() -> None:
+    unset = finding(subject="fleet", names=("cmp-4",), where="nova.conf")
+    assert Places().of(unset) == Place("host/cmp-4")
 
 
 def test_a_place_in_the_current_directory_is_relative(

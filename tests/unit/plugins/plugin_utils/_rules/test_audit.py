@@ -103,6 +103,14 @@ def test_what_is_known_is_not_new(host: dict[str, t.Any], pinned: dict[str, t.An
     )
 
 
+def test_what_is_found_on_more_hosts_is_new_for_these(host: dict[str, t.Any]) -> None:
+    every = audit_hosts(documents.fleet({"hosts": [{**host, "name": n} for n in "abc"]}, "27.1.0"))
+    one = audit_hosts(documents.fleet({"hosts": [{**host, "name": "b"}]}, "27.1.0"))
+    found = new_findings(one, every)
+    assert found
+    assert {(each.subject, each.names) for each in found} == {("host a", ("a", "c"))}
+
+
 def test_an_unknown_release_is_refused(host: dict[str, t.Any]) -> None:
     with pytest.raises(InputError, match="no release of Nova"):
         upgraded(fleet(host), "x")

@@ -157,7 +157,23 @@ def known(*found: Finding) -> Baseline:
             [False],
         ),
         (finding("host a1", "a1", what="core"), finding("host a1", "a1", what="node"), [True]),
-        (finding("flavor m1", "a1"), finding("flavor m1", "a1", "a2"), [True]),
+        (finding("flavor m1", "a1"), finding("flavor m1", "a1", "a2"), [False, True]),
+        (finding("flavor m1", "a1"), finding("flavor m1", "a2"), [True]),
+        (
+            finding("flavor m1", "a1", code="FL-20", what="a1 for one"),
+            finding("flavor m1", "a0", "a1", code="FL-20", what="a0 for one"),
+            [False],
+        ),
+        (
+            finding("flavor m1", code="FL-46", what="a1 refuses"),
+            finding("flavor m1", code="FL-46", what="a1 refuses; b1 refuses"),
+            [False],
+        ),
+        (
+            finding("fleet", "a", "b", what="a has no set"),
+            finding("fleet", "b", what="b has no set"),
+            [False],
+        ),
         (finding("flavor m1", "a1", "a2"), finding("flavor m1", "a1"), [False]),
         (finding("flavor m1"), finding("flavor m2"), [True]),
         (finding("flavor m1"), finding("flavor m1"), [False]),
@@ -168,6 +184,21 @@ def test_only_what_is_new_counts(before: Finding, after: Finding, counts: list[b
     parts = Exceptions((), TODAY, known(before)).marked([after])
     assert [part.counts for part in parts] == counts
     assert sorted(name for part in parts for name in part.names) == sorted(after.names)
+
+
+def test_what_is_new_names_a_host_that_it_is_new_for() -> None:
+    before = finding("fleet", "a1", what="a1 has no set")
+    after = finding("fleet", "a1", "b1", what="a1 has no set")
+    parts = Exceptions((), TODAY, known(before)).marked([after])
+    assert [part.what for part in parts] == ["a1 has no set", "b1 has no set"]
+
+
+def test_what_is_waived_and_known_is_both() -> None:
+    baseline = Baseline({}, {}, {key_of(ALL): ALL.names})
+    (part,) = Exceptions([waiver()], TODAY, baseline).marked([ALL])
+    assert (part.waiver, part.known) == (waiver(), True)
+    (part,) = Exceptions([], TODAY, baseline).marked([ALL])
+    assert part.counts
 
 
 NAMES = st.lists(st.sampled_from(["a1", "a2", "b1", "b2", "c"]), min_size=1, unique=True)
