@@ -182,8 +182,9 @@ def filters(page: chromium.Page, _path: pathlib.Path) -> None:
     )
     codes = {each.partition(":")[0] for each in found}
     assert {"HC-22", "HC-29", "HC-38", "FL-08", "FL-11"} <= codes, codes
-    assert page.run(f"{threads}.length") < narrowed
     assert page.run(f"{threads}.every(li => li.dataset.names.includes('rt.'))")
+    enter(page, "#name", "no such name")
+    assert page.run(f"{threads}.length") == 0
     page.click("#narrow [type=reset]")
     page.settle()
     enter(page, "#name", "rt.small")

@@ -162,7 +162,7 @@ def test_what_is_waived_is_unchanged_where_the_baseline_has_it(
 def test_a_copy_of_a_host_and_one_that_is_mended_make_nothing_else_new(
     tmp_path: pathlib.Path,
 ) -> None:
-    _result, first = reported("flavor_audit", tmp_path / "a", None, None)
+    reported("flavor_audit", tmp_path / "a", None, None)
     facts = {
         path.stem: json.loads(path.read_text(encoding="utf-8"))
         for path in (EXAMPLES / "facts").glob("*.json")
