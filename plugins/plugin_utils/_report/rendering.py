@@ -19,6 +19,9 @@ if t.TYPE_CHECKING:
 
 _COMMENT = re.compile(r"(?:^|\s)#(?:\s|$)")
 
+_MARKS = re.compile(r"[\\`*{}\[\]<>#|~&]|(?<![^\W_])_|_(?![^\W_])")
+"""What means something in Markdown."""
+
 FOLDER = pathlib.Path(__file__).parent / "templates"
 
 
@@ -85,12 +88,29 @@ def _has_comment(text: str) -> bool:
 
 
 def marked(value: object) -> str:
-    r"""Show a value on one line of Markdown, as it is.
+    r"""Show a value on one line of Markdown, as it is; ``_`` within a word means nothing there.
 
-    >>> marked("a_b|*")
-    'a\\_b\\|\\*'
+    >>> marked("a_b _c|*")
+    'a_b \\_c\\|\\*'
     """
-    return re.sub(r"([\\`*_{}\[\]<>#|~&])", r"\\\1", printable(value))
+    return _MARKS.sub(r"\\\g<0>", printable(value))
+
+
+def code(value: str) -> str:
+    """Show a text as code in Markdown: one line within a line, several as a block of their own.
+
+    >>> code("echo `id` a")
+    '``echo `id` a``'
+    """
+    lines = [visible(line) for line in value.splitlines()]
+    longest = max((len(run) for run in re.findall("`+", value)), default=0)
+    if len(lines) > 1:
+        fence = "`" * max(longest + 1, 3)
+        return "\n".join([fence, *lines, fence])
+    text = printable(value)
+    edge = " " if text.startswith("`") or text.endswith("`") else ""
+    ticks = "`" * (longest + 1)
+    return f"{ticks}{edge}{text}{edge}{ticks}" if text else ""
 
 
 def _padded(cells: Iterable[str], widths: Iterable[int]) -> str:
@@ -109,6 +129,7 @@ _ENVIRONMENT = jinja2.Environment(
     finalize=lambda value: "" if value is None else value,
 )
 _ENVIRONMENT.filters.update(
+    code=code,
     compact=compact,
     counted=counted,
     marked=marked,

@@ -268,9 +268,23 @@ def test_every_format_has_each_finding_once(found: list[Finding]) -> None:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_markdown_holds_hostile_names_harmless(name: str) -> None:
     text = markdown.render(of(finding(subject=f"flavor {name}", what=name, fix=name)))
-    assert not re.search(r"(?<!\\)[`<|]", re.sub(r"\[HC-11\]\([^)]*\)", "", text))
+    head, mark, fix = text.partition("- fix:")
+    assert not re.search(r"(?<!\\)[`<|]", re.sub(r"\[HC-11\]\([^)]*\)", "", head))
+    code = re.fullmatch(r"(`+)([^`].*?[^`])\1", fix.strip(), re.DOTALL)
+    assert mark
+    assert code
+    assert code[1] not in code[2]
     assert not any(line == "# y" for line in text.splitlines())
     assert not re.search(r"[\x00-\x09\x0b-\x1f]", text)
+
+
+def test_markdown_has_fixes_to_be_copied() -> None:
+    one = finding(what="hw:cpu_policy is not set", fix="openstack flavor set a_b # or `c`")
+    several = finding(fix="[compute]\ncpu_shared_set = 0-1")
+    text = markdown.render(of(one, several))
+    assert "- what: hw:cpu_policy is not set\n" in text
+    assert "- fix: `` openstack flavor set a_b # or `c` ``\n" in text
+    assert "- fix:\n\n  ```\n  [compute]\n  cpu_shared_set = 0-1\n  ```\n" in text
 
 
 def test_no_name_turns_texts_around() -> None:
