@@ -151,6 +151,12 @@ class Places:
             return Place(_relative(where))
         return Place(re.sub(r"[^\w.-]+", "/", subject, flags=re.ASCII).strip("/."))
 
+    def told(self, finding: Finding) -> str:
+        """Tell file and line of a finding that is told by a key, and what it says of any other."""
+        place = self.of(finding)
+        found = place.key and place.line > 1
+        return f"{place.path}:{place.line}" if found else finding.where
+
     def _line(self, path: str, subject: str) -> int:
         """Find the first line that names a flavor, an image or a server; 1 where none does."""
         kind, _rest, name = subject.partition(" ")

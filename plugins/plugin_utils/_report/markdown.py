@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from . import rendering
-from .findings import hosts_of, standing, topic
+from .findings import Places, hosts_of, standing, topic
 
 if t.TYPE_CHECKING:
     from .._rules.rule import Finding
@@ -27,18 +27,19 @@ _NAMES = {
 
 def render(findings: Findings) -> str:
     """Write the findings: those that say the same of several subjects are put together."""
+    places = Places()
     return rendering.render(
         "findings.md.j2",
         title=_NAMES.get(findings.command, findings.command),
         verdict=findings.verdict,
         parts=[
-            (title, _groups([each for each in findings.found if each.counts is counts]))
+            (title, _groups([each for each in findings.found if each.counts is counts], places))
             for title, counts in (("Findings", True), ("Waived or known", False))
         ],
     )
 
 
-def _groups(found: list[Finding]) -> list[dict[str, t.Any]]:
+def _groups(found: list[Finding], places: Places) -> list[dict[str, t.Any]]:
     groups: dict[t.Any, list[Finding]] = {}
     for each in found:
         texts = (each.what, each.effect, each.fix, standing(each))
@@ -50,7 +51,8 @@ def _groups(found: list[Finding]) -> list[dict[str, t.Any]]:
             "title": members[0].title,
             "page": about.page if (about := topic(code)) else "",
             "subjects": [
-                {"name": each.subject, "hosts": _on(each), "where": each.where} for each in members
+                {"name": each.subject, "hosts": _on(each), "where": places.told(each)}
+                for each in members
             ],
             **dict(zip(("what", "effect", "fix", "standing"), texts, strict=True)),
         }

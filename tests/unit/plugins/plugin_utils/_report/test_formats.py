@@ -190,6 +190,10 @@ def test_a_place_is_the_line_that_names_the_subject(tmp_path: pathlib.Path) -> N
         return places.of(finding(subject=subject, where=f"{path}: flavors[1]")).line
 
     assert [line("flavor m1"), line("flavor m1 with image x"), line("flavor other")] == [3, 3, 1]
+    found = (finding(subject=f"flavor {name}", where=f"{path}: flavors[1]") for name in ("m1", "x"))
+    text = markdown.render(of(*found)).replace("\\", "")
+    assert f"- of flavor m1 on cmp-0 ({path}:3)\n" in text
+    assert f"- of flavor x on cmp-0 ({path}: flavors[1])\n" in text
 
 
 @pytest.mark.parametrize(
