@@ -10,6 +10,7 @@ equal flavors costs decisions.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 import typing as t
 
@@ -188,11 +189,21 @@ def parted(
 
 def split(finding: Finding, names: Collection[str]) -> tuple[Finding, Finding | None]:
     """Take a finding about hosts apart: of those that are named, and of the others."""
-    rest = tuple(name for name in finding.names if name not in names)
+    taken, rest = _divided(finding.names, frozenset(names))
     if not rest:
         return finding, None
-    taken = tuple(name for name in finding.names if name in names)
     return _of_hosts(finding, taken), _of_hosts(finding, rest)
+
+
+@functools.lru_cache(maxsize=256)
+def _divided(
+    names: tuple[str, ...], taken: frozenset[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Part names; findings about the same hosts go on to share the parts."""
+    return (
+        tuple(name for name in names if name in taken),
+        tuple(name for name in names if name not in taken),
+    )
 
 
 def _of_hosts(finding: Finding, names: tuple[str, ...]) -> Finding:
