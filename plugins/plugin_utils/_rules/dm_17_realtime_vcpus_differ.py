@@ -37,8 +37,7 @@ def _check(case: GuestCase) -> Iterator[Detail]:
         else f" (a live migration by Nova {case.host.release.name} leaves such domains)"
     )
     yield Detail(
-        f"under FIFO: {_named(xml.realtime)}; {source} makes realtime "
-        f"{_named(wanted)}{cause}",
+        f"under FIFO: {_named(xml.realtime)}; {source} makes realtime {_named(wanted)}{cause}",
         "vCPUs that count on a bound have none, or ordinary ones keep emulator threads waiting",
         f"{guests.hard_reboot(case)}\n(a change of the flavor since then reaches the guest only "
         "with a resize to another flavor)",
